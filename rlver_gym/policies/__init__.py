@@ -1,0 +1,1 @@
+"""Who replies: scripted yardsticks, a chat model on any backend, a person."""
