@@ -43,3 +43,7 @@ class Policy(Protocol):
                 policy. The last one is the user's.
             seed: a different number for every (episode, member, turn).
         """
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the policy holds; safe to call twice."""

@@ -74,6 +74,9 @@ class _Scripted:
         turn = sum(message["role"] == "assistant" for message in messages)
         return Reply(pool[turn % len(pool)])
 
+    async def aclose(self) -> None:
+        pass
+
 
 def _language(messages: Sequence[Message]) -> Language:
     said = (message["content"] for message in messages if message["role"] == "user")

@@ -1,0 +1,139 @@
+"""`rlver-gym personas list | show | check | import`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rlver_gym.cli import options
+from rlver_gym.cli.console import safe_text
+from rlver_gym.errors import SetupError, UnknownNameError
+from rlver_gym.types import Language
+from rlver_gym.users.check import check_people
+from rlver_gym.users.library import LANGUAGES, SPLITS, load_personas
+from rlver_gym.users.persona import Persona
+
+app = typer.Typer(no_args_is_help=True)
+Source = Annotated[Path | None, typer.Argument(help="A file or folder of people; the package's own if left out.")]
+
+
+@app.command("list")
+def list_people(
+    path: Source = None,
+    split: Annotated[str | None, typer.Option("--split", help="train or test; both if left out.")] = None,
+    language: options.LanguageName = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """One line a person."""
+    people = load_personas(
+        path, split=_one_of("split", split, SPLITS), language=_one_of("language", language, LANGUAGES)
+    )
+    if as_json:
+        print(json.dumps([_row(person) for person in people], ensure_ascii=False))
+        return
+    table = Table(box=None, header_style="dim", expand=True)
+    for name in _row(people[0]) if people else ():
+        ends = name == "occupation"
+        table.add_column(
+            name.replace("_", " "), no_wrap=True, overflow="ellipsis" if ends else "fold", ratio=1 if ends else None
+        )
+    for person in people:
+        table.add_row(*(safe_text(str(value)) for value in _row(person).values()))
+    Console().print(table)
+
+
+@app.command("show")
+def show(person_id: str, path: Source = None, as_json: options.AsJson = False) -> None:
+    """Everything about one person."""
+    people = {person.id: person for person in load_personas(path)}
+    if person_id not in people:
+        raise UnknownNameError("persona", person_id, people)
+    person = people[person_id]
+    if as_json:
+        print(person.model_dump_json(indent=2))
+        return
+    console = Console()
+    for heading, text in _page(person):
+        console.print(safe_text(heading, "bold"))
+        console.print(safe_text(text), highlight=False)
+        console.print()
+
+
+@app.command("check")
+def check(path: Source = None, as_json: options.AsJson = False) -> None:
+    """Check people against the rules; exit 1 if one is broken."""
+    people = load_personas(path)
+    problems = check_people(people)
+    if as_json:
+        rows = [{"persona": p.persona, "rule": p.rule, "field": p.field, "problem": p.text} for p in problems]
+        print(json.dumps({"people": len(people), "problems": rows}, ensure_ascii=False))
+    else:
+        for problem in problems:
+            print(f"{problem.persona}: {problem.rule}: {problem.field}: {problem.text}")
+        print(f"{len(people)} people, {len(problems)} problems")
+    if problems:
+        raise typer.Exit(1)
+
+
+@app.command("import")
+def import_people(
+    source: Annotated[Path, typer.Argument(help="JSONL file of SAGE or RLVER profiles.")],
+    out: Annotated[Path, typer.Option("--out", help="New JSONL file of people.")],
+    as_json: options.AsJson = False,
+) -> None:
+    """Read profiles in the form of SAGE and RLVER and write them as people of ours."""
+    if out.exists():
+        raise SetupError(f"--out {out}: this exists; name a new file")
+    people = load_personas(source)
+    with out.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(person.model_dump_json() + "\n" for person in people)
+    print(json.dumps({"people": len(people), "out": str(out)}) if as_json else f"{len(people)} people in {out}")
+
+
+def _one_of(what: str, value: str | None, known: tuple[Any, ...]) -> Any:
+    if value is not None and value not in known:
+        raise UnknownNameError(what, value, known)
+    return value
+
+
+def _row(person: Persona) -> dict[str, Any]:
+    language: Language = person.language
+    return {
+        "id": person.id,
+        "name": person.name,
+        "age": person.age if person.age is not None else "",
+        "language": language,
+        "split": person.split,
+        "hidden_need": person.hidden_need,
+        "temperament": person.temperament,
+        "occupation": person.occupation,
+    }
+
+
+def _page(person: Persona) -> list[tuple[str, str]]:
+    story = person.background
+    timeline = "\n".join(f"{event.when}: {event.what}\n    “{event.thought}”" for event in story.timeline)
+    page = [
+        (f"{person.name} ({person.id})", f"{person.age}, {person.gender}, {person.occupation}"),
+        ("Character", f"{person.temperament}: {', '.join(person.traits)}\n{person.habits}"),
+        ("Interests", "\n".join(person.interests)),
+        ("Voice", "\n".join([person.voice.style, *(f"“{phrase}”" for phrase in person.voice.phrases)])),
+        ("What happened", story.cause),
+        ("Timeline", timeline),
+        ("Conflict", f"{story.conflict}\n{story.conflict_reason}"),
+        ("Tried", "\n".join(story.tried)),
+        ("Now", story.current),
+        ("Profile", person.profile),
+        (f"Hidden need: {person.hidden_need}", person.need_text),
+        ("Lifts", "\n".join(person.raises)),
+        ("Sinks", "\n".join(person.lowers)),
+        ("Openings", "\n".join(person.openings)),
+        ("Lines", "\n".join(f"{line.tier} {line.openness}: {line.text}" for line in person.lines)),
+        ("Provenance", "\n".join(f"{name}: {value}" for name, value in person.provenance)),
+    ]
+    return [(heading, text) for heading, text in page if text.strip(" ,:\n")]

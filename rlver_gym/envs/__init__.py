@@ -1,0 +1,1 @@
+"""Gymnasium: the environment, its space, its endings."""

@@ -1,0 +1,162 @@
+"""From a name and variables to messages, with a hash of the templates they are made of.
+
+Layout of the user's prompts, for prefix caching: what never changes in an episode first (instructions, person), then
+the append-only history, then the reply, fenced, and behind it what changes on each turn (mood, task). Both steps of a
+turn share everything up to the end of the fenced reply.
+
+Persona, history and reply are data: they are values of variables, never template source, and every value that is put
+into a template passes `text.neutralise`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import DictLoader, StrictUndefined, TemplateError, meta
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from rlver_gym.errors import TemplateError as PromptTemplateError
+from rlver_gym.errors import UnknownNameError
+from rlver_gym.prompts.schemas import SCHEMAS
+from rlver_gym.text import clean, neutralise
+from rlver_gym.types import Language, Message, Prompt
+
+_SHARED = frozenset(
+    {"persona", "history", "reply", "mood", "tier", "turn", "max_turns", "moods", "seed", "difficulty", "fence"}
+) | {"complaint"}
+_VARIABLES: dict[str, frozenset[str]] = {
+    "appraise": _SHARED,
+    "answer": _SHARED | {"appraisal"},
+    "fused": _SHARED,
+    "policy_direct": frozenset({"dialogue", "language"}),
+    "policy_think": frozenset({"dialogue", "language"}),
+}
+PROMPTS = tuple(_VARIABLES)
+"""Names of all prompts."""
+_LANGUAGES: tuple[Language, ...] = ("en", "zh")
+
+
+def render(name: str, **variables: Any) -> Prompt:
+    """The prompt `name` with its variables; messages are made only when somebody reads them.
+
+    Raises:
+        UnknownNameError: no prompt has that name, or there is none in that language.
+        TemplateError: a variable is missing or not one of the prompt's.
+    """
+    if name not in _VARIABLES:
+        raise UnknownNameError("prompt", name, _VARIABLES)
+    if variables.keys() != _VARIABLES[name]:
+        missing, extra = _VARIABLES[name] - variables.keys(), variables.keys() - _VARIABLES[name]
+        raise PromptTemplateError(
+            f"prompt {name!r}: missing variables {sorted(missing)}, unknown variables {sorted(extra)}"
+        )
+    return Prompt(name, variables, template_hash(name, _language(variables)), _messages, SCHEMAS.get(name))
+
+
+@cache
+def template_hash(name: str, language: Language) -> str:
+    """Hash of the templates behind a prompt in one language, included ones too, 16 hex digits."""
+    parts = _included(language, [name] if name.startswith("policy_") else ["system", "reply", name])
+    sources = _sources(language)
+    return hashlib.sha256("\x00".join(f"{part}\x00{sources[part]}" for part in parts).encode()).hexdigest()[:16]
+
+
+def _included(language: Language, parts: list[str]) -> list[str]:
+    """The templates `parts` and all that they include, each once, in order."""
+    environment = _environment(language)
+    for part in (parts := list(parts)):
+        includes = meta.find_referenced_templates(environment.parse(_sources(language)[part]))
+        parts += [include for include in includes if include is not None and include not in parts]
+    return parts
+
+
+@cache
+def prompt_version() -> str:
+    """Hash over all prompts in all languages, 16 hex digits: printed with every score."""
+    hashes = [template_hash(name, language) for language in _LANGUAGES for name in PROMPTS]
+    return hashlib.sha256(" ".join(hashes).encode()).hexdigest()[:16]
+
+
+def _language(variables: Mapping[str, Any]) -> Language:
+    language: Language = variables["language"] if "language" in variables else variables["persona"].language
+    if language not in _LANGUAGES:
+        raise UnknownNameError("language", str(language), _LANGUAGES)
+    return language
+
+
+@cache
+def _sources(language: Language) -> dict[str, str]:
+    folder = files("rlver_gym.prompts") / "templates" / language
+    return {
+        entry.name.removesuffix(".j2"): entry.read_text(encoding="utf-8").replace("\r\n", "\n")
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith(".j2")
+    }
+
+
+@cache
+def _environment(language: Language) -> ImmutableSandboxedEnvironment:
+    return ImmutableSandboxedEnvironment(
+        loader=DictLoader(_sources(language)),
+        undefined=StrictUndefined,
+        finalize=lambda value: neutralise(clean(value)) if isinstance(value, str) else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _template(language: Language, name: str, **variables: Any) -> str:
+    try:
+        return _environment(language).get_template(name).render(**variables).strip()
+    except TemplateError as error:
+        raise PromptTemplateError(f"template {language}/{name}.j2: {error}") from error
+
+
+def _messages(name: str, variables: Mapping[str, Any], form: str) -> tuple[Message, ...]:
+    language = _language(variables)
+    if name.startswith("policy_"):
+        system: Message = {"role": "system", "content": _template(language, name)}
+        return (system, *_neutral(variables["dialogue"]))
+    task = _template(language, name, form=form, **variables)
+    said = _fenced(language, variables["reply"], variables["fence"])
+    return (*_beginning(language, variables), {"role": "user", "content": f"{said}\n\n{task}"})
+
+
+def _beginning(language: Language, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+    """System message and history as the user's side sees them: own words are `assistant`, the policy's are fenced."""
+    system = _template(
+        language,
+        "system",
+        persona=variables["persona"],
+        difficulty=variables["difficulty"],
+        fence=variables["fence"],
+        max_turns=variables["max_turns"],
+    )
+    begin, instructions = system.rsplit("\n---\n", 1)[::-1]
+    messages: list[Message] = [{"role": "system", "content": instructions}, {"role": "user", "content": begin}]
+    for message in _neutral(variables["history"]):
+        if message["role"] == "user":
+            messages.append({"role": "assistant", "content": message["content"]})
+        else:
+            messages.append({"role": "user", "content": _fenced(language, message["content"], variables["fence"])})
+    return tuple(messages)
+
+
+def _fenced(language: Language, reply: str, fence: str) -> str:
+    return _template(language, "reply", reply=unfenced(reply, fence), fence=fence)
+
+
+def unfenced(text: str, fence: str) -> str:
+    """The text, cleaned, in which the fence word stands nowhere, also not after a first removal brought it together."""
+    text = clean(text)
+    while fence and fence in text:
+        text = text.replace(f"[[{fence}]]", "").replace(f"[[/{fence}]]", "").replace(fence, "")
+    return text
+
+
+def _neutral(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    return tuple({"role": message["role"], "content": neutralise(clean(message["content"]))} for message in messages)

@@ -1,0 +1,1 @@
+"""Policy x user: the runner, the measures over episodes, the store."""
