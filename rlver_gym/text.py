@@ -76,7 +76,7 @@ def clean(text: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    """Text in which no chat-template token is left to act as one; its brackets become look-alikes, so it stays readable."""
+    """Text in which no chat-template token is left to act as one: its brackets become look-alikes, still readable."""
     return _TEMPLATE_TOKEN.sub(lambda match: match.group().translate(_VISIBLE), text)
 
 

@@ -48,7 +48,7 @@ class ScriptedBackend:
                 answer = next(self._answers)
             except StopIteration:
                 raise ScriptExhaustedError(
-                    f"the script of {self.name!r} ran dry at call {len(self.prompts)} ({prompt.name}): give more answers"
+                    f"the script of {self.name!r} ran dry at call {len(self.prompts)} ({prompt.name}): add answers"
                 ) from None
         if isinstance(answer, Exception):
             raise answer

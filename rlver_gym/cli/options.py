@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +13,15 @@ from rlver_gym.errors import SetupError
 
 
 def default_backend() -> str:
-    """The embedded user, or the endpoint that OPENAI_BASE_URL names, with OPENAI_MODEL or the model that it serves."""
-    if os.environ.get("OPENAI_BASE_URL"):
-        return f"openai:{os.environ.get('OPENAI_MODEL') or 'default'}"
-    return "embedded"
+    """The embedded user, or the endpoint that OPENAI_BASE_URL names, with OPENAI_MODEL or the first model it serves."""
+    if not os.environ.get("OPENAI_BASE_URL"):
+        return "embedded"
+    model = os.environ.get("OPENAI_MODEL")
+    if not model:
+        from rlver_gym.backends.openai.models import first_model
+
+        model = asyncio.run(first_model())
+    return f"openai:{model}"
 
 
 EnvId = Annotated[str, typer.Option("--env", help="Gymnasium id of the environment.")]

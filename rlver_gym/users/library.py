@@ -52,9 +52,7 @@ def load_personas(
     )
 
 
-def select_personas(
-    which: str | Path | Sequence[Persona], *, language: Language | None = None
-) -> tuple[Persona, ...]:
+def select_personas(which: str | Path | Sequence[Persona], *, language: Language | None = None) -> tuple[Persona, ...]:
     """The people that an argument `personas=` means: `train`, `test`, `all`, a path, or persona objects.
 
     Raises:

@@ -15,9 +15,7 @@ from rlver_gym.types import Language, Tier
 
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
-HiddenNeed = Literal[
-    "analysis", "advice", "motives", "reflection", "praise", "listening", "empathy", "not_my_fault"
-]
+HiddenNeed = Literal["analysis", "advice", "motives", "reflection", "praise", "listening", "empathy", "not_my_fault"]
 """SAGE's eight hidden needs. Source: arXiv 2505.02847; `not_my_fault` pays for sycophancy and is reported apart."""
 
 Temperament = Literal["negative", "passive", "avoidant", "even"]
