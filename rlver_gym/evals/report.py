@@ -267,6 +267,11 @@ class EpisodeView:
         """From the start to the end, in mood points."""
         return self.episode.final_mood - self.episode.start_mood
 
+    @property
+    def leave_below(self) -> int:
+        """Mood below which this user left."""
+        return int(self.episode.settings.get("leave_below", LEAVE_BELOW) or 0)
+
     @cached_property
     def turns(self) -> tuple[TurnView, ...]:
         """The turns, with what changed and what was thought."""
@@ -328,7 +333,7 @@ def _template() -> jinja2.Template:
         style_hash=_style_hash, tokens=tokens_text, signed=signed, direction=direction, tier=tier_of, reward=reward_text
     )
     environment.tests["scored"] = is_scored
-    environment.globals.update(chart=CHART, spark=SPARK, leave_below=LEAVE_BELOW, max_unscored=UNSCORED_LIMIT)
+    environment.globals.update(chart=CHART, spark=SPARK, failure_below=LEAVE_BELOW, max_unscored=UNSCORED_LIMIT)
     return environment.get_template("report.html.j2")
 
 

@@ -53,7 +53,7 @@ def test_hostile_text_adds_no_element_and_no_attribute(tmp_path: Path, hostile: 
     names = [(tag, sorted(attributes)) for tag, attributes in wild.tags]
     assert names == [(tag, sorted(attributes)) for tag, attributes in tame.tags]
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", wild_source)
-    visible = re.sub("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", "", hostile)
+    visible = re.sub("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", "", re.sub("[\u2028\u2029]", "\n", hostile))
     assert wild.text.count(visible) == tame.text.count("tame") > 20
 
 
@@ -299,3 +299,9 @@ def test_text_keeps_a_contrast_of_four_and_a_half_to_one_in_light_and_dark(tmp_p
             for back in backs.replace("S ", "").split():
                 dark, light = sorted((_luminance(palette[front]), _luminance(palette[back])))
                 assert (light + 0.05) / (dark + 0.05) >= 4.5, (front, back)
+
+
+def test_the_walk_out_line_is_the_episodes_own(tmp_path: Path) -> None:
+    stays = samples()[0].model_copy(update={"settings": {"leave_below": 1}})
+    assert "Walks out below 1<" in report(tmp_path / "a.html", stays)
+    assert "Walks out below 10<" in report(tmp_path / "b.html", samples()[0])

@@ -1,0 +1,70 @@
+"""The inner side in words: what the person thinks, feels and makes of a reply, in the person's language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rlver_gym.backends.embedded.person import Moment
+from rlver_gym.backends.embedded.tables import phrases
+from rlver_gym.seeding import choose
+from rlver_gym.types import Language
+
+_ODD = ("gibberish", "wrong_language", "forged", "role_reversal", "copying", "flood", "stray")
+_CONTENT = (
+    "referral", "blame", "dismissal", "praise", "agreement", "advice", "insight", "reflection", "comfort", "feeling",
+    "question", "invitation", "courtesy",
+)  # fmt: skip
+QUIET = frozenset({"brief", "addresses_you", "speaks_as_i", "expectation", "mood", "limit", "unlinked"})
+"""Movers that a person would name only if nothing else moved them."""
+
+
+def strongest(moved: Sequence[tuple[str, int]], sign: int) -> list[str]:
+    """Movers in the direction of `sign`, loud ones first, then by size."""
+    named = [(name, worth) for name, worth in moved if worth * sign > 0 and name != "limit"]
+    return [name for name, _ in sorted(named, key=lambda pair: (pair[0] in QUIET, -abs(pair[1])))]
+
+
+def thought(moved: Sequence[tuple[str, int]], change: int, gate: str, moment: Moment) -> str:
+    """The one or two strongest movers in plain words, the gate before all others."""
+    sign = "+" if change > 0 else "-"
+    names = strongest(moved, 1 if change > 0 else -1)
+    keys = [f"{gate}-"] * bool(gate) + [f"{name}{sign}" for name in names]
+    bank: Mapping[str, Sequence[str]] = phrases(moment.language)["thoughts"]
+    keys = [key for key in dict.fromkeys(keys) if key in bank][:2] or ["nothing"]
+    said = [choose(bank[key], moment.seed, "user", moment.turn, "thought", key) for key in keys]
+    return ("" if moment.language == "zh" else " ").join(said)
+
+
+def feeling(change: int, moment: Moment) -> str:
+    """A word or two for how the reply feels."""
+    kind = (
+        "up_high"
+        if change >= 5
+        else "up"
+        if change > 0
+        else "flat"
+        if not change
+        else "down"
+        if change > -5
+        else "down_low"
+    )
+    words: Sequence[str] = phrases(moment.language)["feelings"][kind]
+    return choose(words, moment.seed, "user", moment.turn, "feeling")
+
+
+def content(features: Mapping[str, int], language: Language) -> str:
+    """What the reply says, in the person's eyes."""
+    bank: Mapping[str, str] = phrases(language)["content"]
+    if "empty" in features:
+        return bank["empty"]
+    if any(name in features for name in _ODD):
+        return bank["odd"]
+    return bank[next((name for name in _CONTENT if name in features), "plain")]
+
+
+def fit(change: int, language: Language) -> str:
+    """How the reply fits what the person came for, without a word of what that is."""
+    bank: Mapping[str, str] = phrases(language)["fit"]
+    return bank[
+        "good" if change >= 5 else "some" if change > 0 else "none" if not change else "bad" if change > -5 else "awful"
+    ]

@@ -1,0 +1,1 @@
+"""Tests against a real language model, small enough for two cores: run with `pytest -m real`."""
