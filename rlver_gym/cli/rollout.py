@@ -63,7 +63,7 @@ def rollout(
         print(json.dumps(metrics, ensure_ascii=False))
     else:
         Console().print(summary_table(metrics))
-    if not metrics["scored"]:
+    if metrics["mean_final_mood"] is None:
         raise typer.Exit(3)
 
 

@@ -347,3 +347,12 @@ def test_curriculum_is_shared_by_the_environments_of_a_vector() -> None:
     assert len(curriculum.state_dict()["moods"]) == 3
     chosen = gymnasium.make("RLVER-Curriculum-v0").reset(options={"difficulty": 0.3})[1]
     assert chosen["difficulty"] == 0.3
+
+
+def test_the_data_sheets_example_is_true() -> None:
+    import doctest
+
+    from rlver_gym.envs import sentient
+
+    found = doctest.testmod(sentient)
+    assert found.attempted >= 5 and found.failed == 0
