@@ -13,7 +13,8 @@ The handler is called once per request, on a thread of its own, with the decoded
 - a `Response`: status, headers, body, and how slowly or badly it is sent.
 
 `hang()` is a Response that never comes; `drop()` closes the connection without an answer; `error(status, message)` is
-an error as OpenAI words it. A GET lists one model, `fake`, without the handler. If the handler raises, the answer is a 500 that holds the traceback.
+an error as OpenAI words it. A GET lists one model, `fake`, without the handler. If the handler
+raises, the answer is a 500 that holds the traceback.
 
 Every server's `base_url` has a path of its own, so that what is remembered per base URL never leaks between tests, even
 if the system hands out a port twice; the server answers at any path. `root` is the URL without a path. It serves at

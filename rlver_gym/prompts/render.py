@@ -2,7 +2,8 @@
 
 Layout of the user's prompts, for prefix caching: what never changes in an episode first (instructions, person), then
 the append-only history, then the reply, fenced, and behind it what changes on each turn (mood, task). Both steps of a
-turn share everything up to the end of the fenced reply.
+turn share everything up to the end of the fenced reply (in the form of labelled lines, up to the end of the history:
+two examples as turns of another chat stand before the reply there).
 
 Persona, history and reply are data: they are values of variables, never template source, and every value that is put
 into a template passes `text.neutralise`.
@@ -35,6 +36,7 @@ _VARIABLES: dict[str, frozenset[str]] = {
     "policy_direct": frozenset({"dialogue", "language"}),
     "policy_think": frozenset({"dialogue", "language"}),
 }
+_EXAMPLE_MOOD = 50
 PROMPTS = tuple(_VARIABLES)
 """Names of all prompts."""
 _LANGUAGES: tuple[Language, ...] = ("en", "zh")
@@ -60,7 +62,7 @@ def render(name: str, **variables: Any) -> Prompt:
 @cache
 def template_hash(name: str, language: Language) -> str:
     """Hash of the templates behind a prompt in one language, included ones too, 16 hex digits."""
-    parts = _included(language, [name] if name.startswith("policy_") else ["system", "reply", name])
+    parts = _included(language, [name] if name.startswith("policy_") else ["system", "reply", "examples", name])
     sources = _sources(language)
     return hashlib.sha256("\x00".join(f"{part}\x00{sources[part]}" for part in parts).encode()).hexdigest()[:16]
 
@@ -123,7 +125,8 @@ def _messages(name: str, variables: Mapping[str, Any], form: str) -> tuple[Messa
         return (system, *_neutral(variables["dialogue"]))
     task = _template(language, name, form=form, **variables)
     said = _fenced(language, variables["reply"], variables["fence"])
-    return (*_beginning(language, variables), {"role": "user", "content": f"{said}\n\n{task}"})
+    examples = _examples(language, name, variables) if form == "lines" and name != "answer" else ()
+    return (*_beginning(language, variables), *examples, {"role": "user", "content": f"{said}\n\n{task}"})
 
 
 def _beginning(language: Language, variables: Mapping[str, Any]) -> tuple[Message, ...]:
@@ -144,6 +147,26 @@ def _beginning(language: Language, variables: Mapping[str, Any]) -> tuple[Messag
         else:
             messages.append({"role": "user", "content": _fenced(language, message["content"], variables["fence"])})
     return tuple(messages)
+
+
+def _examples(language: Language, name: str, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+    """Two turns of another chat in which the answer has the form that is asked for: small models copy what they see.
+
+    The last one changes nothing, so that a model that copies it is no reward; the simulator flags it besides.
+    """
+    task = _template(language, name, form="lines", **{**variables, "mood": _EXAMPLE_MOOD, "complaint": ""})
+    parts = _template(language, "examples", step=name).split("\n---\n")
+    messages: list[Message] = []
+    for reply, reading in zip(parts[::2], parts[1::2], strict=True):
+        said = _fenced(language, reply, variables["fence"])
+        messages.append({"role": "user", "content": f"{said}\n\n{task}"})
+        messages.append({"role": "assistant", "content": reading})
+    return tuple(messages)
+
+
+def stands_in_examples(text: str, language: Language) -> bool:
+    """Whether a text is copied from the examples that go with labelled lines."""
+    return bool(text) and text in _sources(language)["examples"]
 
 
 def _fenced(language: Language, reply: str, fence: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rlver_gym.backends.base import Backend, Generation, SamplingConfig
 from rlver_gym.errors import BackendError, UnusableAnswerFault
-from rlver_gym.prompts import render, unfenced
+from rlver_gym.prompts import render, stands_in_examples, unfenced
 from rlver_gym.seeding import child_seed, choose
 from rlver_gym.text import clean, neutralise, shorten
 from rlver_gym.types import Appraisal, Message, RawAnswer, Usage
@@ -141,6 +141,8 @@ class UserSimulator:
             self._note(name, answer, attempt, log)
             if clamped:
                 log.flags.append("clamped")
+            if stands_in_examples(appraisal.thought, self.persona.language):
+                log.flags.append("copied_example")
             return appraisal, draft
         raise _unusable(name, log)
 
@@ -176,7 +178,8 @@ class UserSimulator:
                 kept = message, found
                 if again or not found:
                     break
-            again, complaints = True, "; ".join(complaint(name, language) for name in found)
+            stop = "；" if language == "zh" else "; "
+            again, complaints = True, stop.join(complaint(name, language) for name in found)
         if kept is None:
             raise _unusable("answer", log)
         log.flags.extend(kept[1])
