@@ -53,34 +53,33 @@ def mood_text(mood: int, change: int | None = None, *, ascii_only: bool = False)
     return text
 
 
-def print_opening(console: Console, name: str, opening: str, mood: int | None = None) -> None:
-    """Print the user's first words; without a mood, none is shown.
+def print_words(console: Console, name: str, words: str, mood: int | None = None) -> None:
+    """Print what the user says; without a mood, none is shown.
 
     Args:
         console: where to.
         name: of the user.
-        opening: the first words.
+        words: first words, or an answer.
         mood: behind them, or None while it is hidden from whoever plays.
     """
-    _print_rows(console, [(_mood(console, mood, None), _line(name, opening, "bold cyan"))])
+    _print_rows(console, [(_mood(console, mood, None), _line(name, words, "bold cyan"))])
 
 
-def print_turn(console: Console, turn: Turn, name: str, mood_before: int | None = None) -> None:
+def print_turn(console: Console, turn: Turn, name: str, mood_before: int) -> None:
     """Print a turn: the policy's words, the user's thought and the user's words; the mood stands beside the reply.
 
     Args:
         console: where to.
         turn: the turn.
         name: of the user.
-        mood_before: the mood before the reply, or None to hide mood and thoughts from whoever plays.
+        mood_before: the mood before the reply.
     """
     rows: list[tuple[Text, Text]] = []
-    shown = mood_before is not None
-    if shown and (thought := split_thought(turn.reply).thought):
+    if thought := split_thought(turn.reply).thought:
         rows.append((Text(), _line("Policy thinks", thought, "dim", "dim italic")))
-    mood = _mood(console, turn.mood, turn.mood - mood_before) if mood_before is not None else Text()
+    mood = _mood(console, turn.mood, turn.mood - mood_before)
     rows.append((mood, _line("Policy", turn.said or "(says nothing)", "bold")))
-    if shown and turn.appraisal is not None:
+    if turn.appraisal is not None:
         rows.append((Text(), _line(f"{name} thinks", turn.appraisal.thought, "dim cyan", "dim italic")))
     if turn.user:
         rows.append((Text(), _line(name, turn.user, "bold cyan")))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rlver_gym.cli.console import print_opening, print_turn
+from rlver_gym.cli.console import print_words, print_turn
 from rlver_gym.envs.sentient import SentientEnv
 from rlver_gym.envs.session import Session
 from rlver_gym.evals.report import write_report
@@ -26,15 +26,17 @@ def play_live(env: SentientEnv, policy: Policy, scenario: Scenario, console: Con
         policy: who replies.
         scenario: where it starts.
         console: where to.
-        reveal: show mood and thoughts beside the words.
+        reveal: show mood, thoughts and the policy's words too; else only what the user says.
     """
 
     def watch(session: Session) -> None:
         name = session.persona.name
         if not session.turns:
-            print_opening(console, name, session.messages[0]["content"], session.mood if reveal else None)
-        else:
-            print_turn(console, session.turns[-1], name, session.moods[-2] if reveal else None)
+            print_words(console, name, session.messages[0]["content"], session.mood if reveal else None)
+        elif reveal:
+            print_turn(console, session.turns[-1], name, session.moods[-2])
+        elif session.turns[-1].user:
+            print_words(console, name, session.turns[-1].user)
 
     async def run() -> Episode:
         try:

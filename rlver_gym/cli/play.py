@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from rlver_gym.cli import options
-from rlver_gym.cli.console import print_end, print_opening, print_turn
+from rlver_gym.cli.console import print_end, print_words, print_turn
 from rlver_gym.cli.live import play_live, write_files
 from rlver_gym.envs.registration import make_env
 from rlver_gym.policies.human import HumanPolicy
@@ -23,7 +23,7 @@ def play(
     backend: options.BackendSpec,
     env_id: options.EnvId = "RLVER-Vanilla-v0",
     personas: options.People = "train",
-    language: options.LanguageName = None,
+    language: options.LanguageName = "en",
     person: Annotated[
         str | None, typer.Option("--person", help="Id of the person; drawn by the seed if left out.")
     ] = None,
@@ -51,7 +51,7 @@ def play(
 
 def reveal(console: Console, episode: Episode) -> None:
     """Show an episode again with moods and thoughts."""
-    print_opening(console, episode.persona_name, episode.opening, episode.start_mood)
+    print_words(console, episode.persona_name, episode.opening, episode.start_mood)
     for turn, before in zip(episode.turns, episode.moods, strict=False):
         print_turn(console, turn, episode.persona_name, before)
     print_end(console, episode)

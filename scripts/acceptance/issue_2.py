@@ -11,14 +11,14 @@ from typing import Any
 
 from scipy.stats import ttest_rel
 
-from rlver_gym import Episode, Persona, Scenario, Session, load_personas
+from rlver_gym import load_personas
 from rlver_gym.envs.registration import make_env
 from rlver_gym.envs.rewards import final_reward
-from rlver_gym.envs.session import Step
 from rlver_gym.policies.scripted import SCRIPTED, scripted_policy
 from rlver_gym.rollouts.metrics import bootstrap_interval
-from rlver_gym.rollouts.runner import plan, run_episode, run_many
+from rlver_gym.rollouts.runner import plan, run_episode
 from scripts.acceptance.measure import ROOT, clean_clone, row, run, tests
+from tests.rollouts.test_yardsticks import Noting, finals
 
 Measured = dict[str, Any]
 
@@ -53,20 +53,6 @@ def gymnasium_conformance(seed: int) -> Measured:
     return tests("tests/envs/test_conformance.py", "tests/envs/test_spaces.py")
 
 
-class Noting(Session):
-    """A session that keeps every step it returned."""
-
-    async def areset(self, scenario: Scenario) -> Step:
-        """Begin, and keep the first step."""
-        self.steps = [await super().areset(scenario)]
-        return self.steps[0]
-
-    async def astep(self, reply: str, *, finish_reason: str = "stop") -> Step:
-        """Step, and keep it."""
-        self.steps.append(await super().astep(reply, finish_reason=finish_reason))
-        return self.steps[-1]
-
-
 def rewards(seed: int) -> Measured:
     """200 episodes of every scripted policy on fresh seeds: zero until the end, then the table."""
     env = make_env("RLVER-Vanilla-v0", personas="all")
@@ -95,26 +81,15 @@ def imported_people(seed: int) -> Measured:
     figure: Measured = {}
     ok = len(people) == 60
     for better, worse in (("listener", "dismissive"), ("listener2", "dismissive2")):
-        one, two = (_finals(policy, people, seed) for policy in (better, worse))
+        one, two = (finals(policy, people, episodes=120, seed=seed) for policy in (better, worse))
         moods = [[episode.final_mood for episode in episodes] for episodes in (one, two)]
         p = float(ttest_rel(*moods, alternative="greater").pvalue)
-        for name, finals in zip((better, worse), moods, strict=True):
-            low, high = bootstrap_interval(finals)
-            figure[name] = {"mean": round(sum(finals) / len(finals), 1), "ci95": [round(low, 1), round(high, 1)]}
+        for name, ends in zip((better, worse), moods, strict=True):
+            low, high = bootstrap_interval(ends)
+            figure[name] = {"mean": round(sum(ends) / len(ends), 1), "ci95": [round(low, 1), round(high, 1)]}
         figure[f"p_{better}_above_{worse}"] = p
         ok &= p < 0.01 and all(episode.scored for episode in (*one, *two))
     return row(f"python scripts/accept.py --seed {seed}", figure, "all scored, p < 0.01 twice", 4 * 120, ok)
-
-
-def _finals(policy: str, people: tuple[Persona, ...], seed: int) -> list[Episode]:
-    env = make_env("RLVER-Vanilla-v0", personas=people)
-    scenarios = plan(env.scenario, env.people, episodes=120, seed=seed)
-
-    async def play() -> dict[Scenario, Episode]:
-        return {e.scenario: e async for e in run_many(scripted_policy(policy), scenarios, env.new_session)}
-
-    done = asyncio.run(play())
-    return [done[scenario] for scenario in scenarios]
 
 
 def real_server(seed: int) -> Measured:

@@ -10,14 +10,14 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from rlver_gym.cli.console import mood_text, print_end, print_opening, print_turn, safe_text, summary_table
+from rlver_gym.cli.console import mood_text, print_end, print_turn, print_words, safe_text, summary_table
 from rlver_gym.types import Episode, Turn
 from tests.sample_episodes import broken_format, chinese, content, faulty, left, samples
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def show(episode: Episode, *, terminal: bool, width: int = 80, hidden: bool = False, no_color: bool = False) -> str:
+def show(episode: Episode, *, terminal: bool, width: int = 80, no_color: bool = False) -> str:
     """What the terminal view writes of an episode."""
     console = Console(
         file=io.StringIO(),
@@ -27,9 +27,9 @@ def show(episode: Episode, *, terminal: bool, width: int = 80, hidden: bool = Fa
         legacy_windows=False,
         color_system="truecolor" if terminal else "auto",
     )
-    print_opening(console, episode.persona_name, episode.opening, None if hidden else episode.start_mood)
+    print_words(console, episode.persona_name, episode.opening, episode.start_mood)
     for turn, before in zip(episode.turns, episode.moods, strict=False):
-        print_turn(console, turn, episode.persona_name, None if hidden else before)
+        print_turn(console, turn, episode.persona_name, before)
     print_end(console, episode)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -51,13 +51,12 @@ def test_every_line_thought_and_mood_is_shown(episode: Episode, terminal: bool) 
     assert squeezed(episode.need_text) in text
 
 
-def test_a_hidden_mood_shows_neither_mood_nor_thoughts_before_the_end() -> None:
-    episode = content()
-    before_end = show(episode, terminal=False, hidden=True).rstrip().rpartition("\n\n")[0]
-    assert episode.turns[0].user in before_end
-    for secret in ("█", "thinks", "She has not asked"):
-        assert secret not in before_end
-        assert secret in show(episode, terminal=False)
+def test_words_without_a_mood_show_none() -> None:
+    for mood, shown in ((40, True), (None, False)):
+        console = Console(file=io.StringIO(), width=80)
+        print_words(console, "Mara", "It rained.", mood)
+        assert isinstance(console.file, io.StringIO)
+        assert ("█" in console.file.getvalue()) == shown and "Mara: It rained." in console.file.getvalue()
 
 
 @pytest.mark.parametrize(
