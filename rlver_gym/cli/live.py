@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rlver_gym.cli.console import print_words, print_turn
+from rlver_gym.cli.console import print_turn, print_words
 from rlver_gym.envs.sentient import SentientEnv
 from rlver_gym.envs.session import Session
 from rlver_gym.evals.report import write_report

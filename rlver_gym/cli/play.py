@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from rlver_gym.cli import options
-from rlver_gym.cli.console import print_end, print_words, print_turn
+from rlver_gym.cli.console import print_end, print_turn, print_words
 from rlver_gym.cli.live import play_live, write_files
 from rlver_gym.envs.registration import make_env
 from rlver_gym.policies.human import HumanPolicy
