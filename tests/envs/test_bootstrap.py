@@ -10,9 +10,6 @@ import pytest
 
 import rlver_gym  # noqa: F401  registers the ids
 
-torch = pytest.importorskip("torch")
-sb3 = pytest.importorskip("stable_baselines3")
-
 REPLIES = ("What happened that day?", "That must have hurt, after all you did.", "You should simply move on.", "Okay.")
 
 
@@ -45,6 +42,7 @@ def _numbers(words: str) -> np.ndarray[Any, Any]:
 
 def value_of_the_start(*, truncate: bool, steps: int) -> float:
     """PPO's value of the first observation, averaged over 20 starts, after learning for some steps."""
+    torch, sb3 = pytest.importorskip("torch"), pytest.importorskip("stable_baselines3")
     torch.set_num_threads(1)
     env = Numeric(gymnasium.make("RLVER-Vanilla-v0"), truncate=truncate)
     model = sb3.PPO("MlpPolicy", env, n_steps=256, batch_size=64, gamma=1.0, learning_rate=3e-3, seed=0, device="cpu")
