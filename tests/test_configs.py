@@ -36,6 +36,16 @@ def test_nothing_given_means_the_defaults() -> None:
     assert load(Training) == Training()
 
 
+def test_a_file_in_the_working_folder_is_read_only_when_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = _file(tmp_path, "steps: 5\n")
+    assert load(Training) == Training()
+    assert load(Training, words=["lr=3"]).steps == 100
+    assert load(Training, Path(path.name)).steps == 5
+
+
 def test_words_lie_over_the_file_and_the_file_over_the_defaults(tmp_path: Path) -> None:
     path = _file(tmp_path, "steps: 5\nthink: true\nuser:\n  max_turns: 3\n  language: zh\n")
     config = load(Training, path, ["steps=6", "user.max_turns=4"])

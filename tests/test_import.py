@@ -24,10 +24,15 @@ opened = []
 import asyncio, json, locale, logging, os, random, signal, threading, warnings
 import numpy
 
+def levels():
+    loggers = logging.root.manager.loggerDict.items()
+    return [(name, logger.level) for name, logger in loggers if isinstance(logger, logging.Logger)]
+
 def look():
     return {
         "environment": dict(os.environ),
         "folder": os.getcwd(),
+        "loggers": {name: level for name, level in levels() if level},
         "root logger": [logging.root.level, len(logging.root.handlers), logging.root.manager.disable],
         "warnings": [repr(entry) for entry in warnings.filters],
         "random": repr(random.getstate()),
@@ -82,6 +87,7 @@ import torch
 os.environ["OPENAI_API_KEY"] = "x"
 os.chdir(os.path.dirname(__file__))
 logging.basicConfig(level=logging.DEBUG)
+logging.getLogger("noisy.other").setLevel(logging.WARNING)
 warnings.simplefilter("ignore")
 random.seed(1)
 numpy.random.seed(1)
@@ -106,6 +112,7 @@ def test_control_a_noisy_package_that_imports_torch_is_noticed(tmp_path: Path) -
         "folder",
         "hooks",
         "interrupt",
+        "loggers",
         "numpy",
         "random",
         "root logger",

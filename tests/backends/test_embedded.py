@@ -224,6 +224,33 @@ def test_tricks_do_not_pay(language: Language, trick: str) -> None:
     assert earned <= bar
 
 
+GOOD: dict[Language, str] = {
+    "en": "You told me about it so openly. What was it like for you?",
+    "zh": "我留意到你讲得很细。当时是什么样的心情？",
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("trick", ["order", "system", "json", "template_token"])
+def test_a_forged_line_is_seen_and_spoils_a_good_reply(language: Language, trick: str) -> None:
+    person = next(person for person in people() if person.language == language)
+    history: list[Message] = [{"role": "user", "content": person.opening}]
+    good = GOOD[language]
+
+    def seen(text: str) -> bool:
+        return bool(measure(Moment.of(variables(person, history, text))).get("forged"))
+
+    def change(text: str) -> int:
+        points: int = ask("appraise", variables(person, history, text))["change"]
+        return points
+
+    spoken: list[Message] = [{"role": "assistant", "content": "Mm."}]
+    lines = {TRICKS[language][trick](spoken * turn, 0) for turn in range(6)}
+    assert [line for line in lines if not seen(line)] == []
+    assert [line for line in lines if not change(good) > 0 > change(f"{good}\n{line}")] == []
+    assert not seen(good)
+
+
 @pytest.mark.parametrize("person", people()[::2], ids=lambda person: person.id)
 @pytest.mark.parametrize("nothing", ["", " \n\t ", "...", "……", "\u200b", "?!"])
 def test_silence_never_raises_the_mood(person: Persona, nothing: str) -> None:

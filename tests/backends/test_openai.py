@@ -140,7 +140,8 @@ def test_a_missing_key_is_a_clear_mistake_only_for_the_default_endpoint():
 def test_a_key_that_no_header_carries_is_named_and_not_shown(key):
     with pytest.raises(SetupError, match="OPENAI_API_KEY") as caught:
         ask(OpenAIBackend("m", base_url="http://127.0.0.1:9", api_key=key))
-    assert key not in str(caught.value)
+    pieces = [key[start : start + 3] for start in range(len(key) - 2)]
+    assert len(pieces) > 5 and not [piece for piece in pieces if piece in str(caught.value)]
 
 
 def test_no_network_means_loopback_only():

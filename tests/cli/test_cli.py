@@ -142,7 +142,7 @@ def test_an_endpoint_that_is_not_there_gets_one_clear_line(tmp_path: Path) -> No
 
 
 def test_a_broken_world_exits_with_three_and_keeps_the_episodes(tmp_path: Path) -> None:
-    with FakeOpenAI(lambda body, index: error(401, "no such key")) as server:
+    with FakeOpenAI(lambda body, index: error(401, "no such key sk-marker-123")) as server:
         run = cli(
             "rollout", "--episodes", "2", "--json", "--out", "r", "--backend", "openai:fake",
             cwd=tmp_path, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="sk-marker-123",
@@ -152,6 +152,7 @@ def test_a_broken_world_exits_with_three_and_keeps_the_episodes(tmp_path: Path) 
     episodes = list(read_episodes(tmp_path / "r" / "episodes.jsonl"))
     assert [(e.scored, e.reward) for e in episodes] == [(False, None)] * 2
     kept = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "r").iterdir())
+    assert "no such key" in kept, "what the endpoint said is kept, but for the key"
     assert "sk-marker-123" not in run.stdout + run.stderr + kept
 
 

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from rlver_gym.cli.console import mood_text, print_end, print_turn, print_words, safe_text, summary_table
-from rlver_gym.types import Episode, Turn
-from tests.sample_episodes import broken_format, chinese, content, faulty, left, samples
+from rlver_gym.types import Episode
+from tests.sample_episodes import broken_format, chinese, content, faulty, hostile_episode, left, samples
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -75,12 +75,12 @@ def test_words_without_a_mood_show_none() -> None:
     ],
 )
 def test_hostile_text_is_neither_markup_nor_a_control_sequence(hostile: str) -> None:
-    turn = Turn(index=1, reply=hostile, said=f"before {hostile} after", mood=40, user=hostile, flags=(hostile,))
-    episode = content().model_copy(update={"turns": (turn,), "persona_name": hostile, "need_text": hostile})
+    episode, tame = (hostile_episode(f"before {text} after") for text in (hostile, "x"))
     for terminal in (True, False):
         text = ESCAPES.sub("", show(episode, terminal=terminal))
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", text)
-        assert "before" in text and "after" in text
+        shown = show(tame, terminal=terminal).count("before")
+        assert text.count("before") == text.count("after") == shown > 15
     if hostile.startswith(("[", ":")):
         assert hostile in show(episode, terminal=False)
 

@@ -160,6 +160,24 @@ def test_a_missing_reward_is_not_scored_and_never_a_zero(tmp_path: Path, reward:
     assert "0.00" in report(tmp_path, broken_format())
 
 
+def test_an_episode_that_was_not_scored_stays_so_whatever_reward_it_carries(tmp_path: Path) -> None:
+    episode = content().model_copy(update={"scored": False, "reward": 0.5})
+    counted = episode.model_copy(update={"scored": True})
+    for each, unscored in ((episode, 1), (counted, 0)):
+        assert is_scored(each) is not bool(unscored)
+        assert summarise([each]).panels[0].unscored == unscored
+        assert ("0.50" in report(tmp_path, each)) is not bool(unscored)
+    assert reward_text(episode) == "not scored" and reward_text(counted) == "0.50"
+
+
+@pytest.mark.parametrize(("mood", "failures"), [(9, 1), (10, 0)])
+def test_a_failure_ends_below_ten_and_not_at_it(mood: int, failures: int) -> None:
+    *before, last = left().turns
+    episode = left().model_copy(update={"turns": (*before, last.model_copy(update={"mood": mood}))})
+    assert episode.final_mood == mood
+    assert summarise([episode]).panels[0].failure == failures
+
+
 def test_the_first_episode_is_open_and_the_others_are_not(tmp_path: Path) -> None:
     episodes = [
         attributes

@@ -117,8 +117,9 @@ def has_ideograph(text: str) -> bool:
 
 def test_an_unknown_name_is_refused() -> None:
     for ask in (scripted_policy, lambda name: lines(name, "en")):
-        with pytest.raises(UnknownNameError, match="listener"):
-            ask("listner")
+        for name in ("listner", "listener22", ""):
+            with pytest.raises(UnknownNameError, match="listener"):
+                ask(name)
     assert [scripted_policy(name).name for name in SCRIPTED] == list(SCRIPTED)
 
 
