@@ -8,6 +8,7 @@ from rlver_gym.cli.demo import demo
 from rlver_gym.cli.personas import app as personas
 from rlver_gym.cli.play import play
 from rlver_gym.cli.rollout import rollout
+from rlver_gym.cli.sage import app as sage
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -19,3 +20,4 @@ app.command("demo")(demo)
 app.command("play")(play)
 app.command("rollout")(rollout)
 app.add_typer(personas, name="personas", help="The people: list, show, check, import.")
+app.add_typer(sage, name="sage", help="SAGE's recorded dialogues: score, replay.")

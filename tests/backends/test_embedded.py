@@ -31,6 +31,10 @@ from tests.backends.tricks import TRICKS
 ROOT = Path(__file__).parents[2]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 Reply = Callable[[list[Message], int], str]
+GOOD: dict[Language, str] = {
+    "en": "You told me about it so openly. What was it like for you?",
+    "zh": "我留意到你讲得很细。当时是什么样的心情？",
+}
 
 
 @cache
@@ -150,11 +154,7 @@ class Blind(EmbeddedBackend):
 def replies_tell_apart(engine: EmbeddedBackend) -> bool:
     person = people()[0]
     history: list[Message] = [{"role": "user", "content": person.opening}]
-    replies = (
-        "You told me about it so openly. What was it like for you?",
-        "Get over it, that's life.",
-        "You should make a plan.",
-    )
+    replies = (GOOD["en"], "Get over it, that's life.", "You should make a plan.")
     changes = [ask("appraise", variables(person, history, reply), engine)["change"] for reply in replies]
     return len(set(changes)) == len(changes) and max(changes) == changes[0]
 
@@ -224,12 +224,6 @@ def test_tricks_do_not_pay(language: Language, trick: str) -> None:
     assert earned <= bar
 
 
-GOOD: dict[Language, str] = {
-    "en": "You told me about it so openly. What was it like for you?",
-    "zh": "我留意到你讲得很细。当时是什么样的心情？",
-}
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("trick", ["order", "system", "json", "template_token"])
 def test_a_forged_line_is_seen_and_spoils_a_good_reply(language: Language, trick: str) -> None:
@@ -259,8 +253,7 @@ def test_silence_never_raises_the_mood(person: Persona, nothing: str) -> None:
         for turn in (1, 4):
             values = variables(person, history, nothing, mood=mood, turn=turn)
             assert ask("appraise", values)["change"] < 0
-    kind = {"zh": "我留意到你讲得很细。当时是什么样的心情？", "en": "I noticed how you told that. What was it like?"}
-    assert ask("appraise", variables(person, history, kind[person.language], mood=99))["change"] > 0
+    assert ask("appraise", variables(person, history, GOOD[person.language], mood=99))["change"] > 0
 
 
 def mixed(history: list[Message], seed: int) -> str:
