@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from rlver_gym.cli.attack import attack
 from rlver_gym.cli.demo import demo
 from rlver_gym.cli.personas import app as personas
 from rlver_gym.cli.play import play
@@ -17,6 +18,7 @@ app = typer.Typer(
     help="Talk to simulated people with a latent mood, and let policies do so.",
 )
 app.command("demo")(demo)
+app.command("attack")(attack)
 app.command("play")(play)
 app.command("rollout")(rollout)
 app.add_typer(personas, name="personas", help="The people: list, show, check, import.")
