@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from rlver_gym.types import Message, Usage
 
@@ -47,3 +47,12 @@ class Policy(Protocol):
 
     async def aclose(self) -> None:
         """Release what the policy holds; safe to call twice."""
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A yardstick that plays with the answer in hand: the runner tells it the hidden need, outside the messages."""
+
+    def told(self, need: str) -> Policy:
+        """The policy that knows this hidden need (one of `rlver_gym.users.persona.HiddenNeed`)."""
+        ...

@@ -6,6 +6,7 @@ from rlver_gym.backends.registry import backend_names, make_backend
 from rlver_gym.errors import UnknownNameError
 from rlver_gym.policies.base import Policy
 from rlver_gym.policies.chat import ChatPolicy
+from rlver_gym.policies.oracle import INFORMED, Oracle
 from rlver_gym.policies.scripted import SCRIPTED, scripted_policy
 
 
@@ -22,6 +23,8 @@ def make_policy(spec: str, *, think: bool = False) -> Policy:
     """
     if spec in SCRIPTED:
         return scripted_policy(spec)
+    if spec in INFORMED:
+        return Oracle(spec)
     if spec.partition(":")[0] in backend_names() and spec != "embedded":
         return ChatPolicy(make_backend(spec), think=think)
-    raise UnknownNameError("policy", spec, (*SCRIPTED, "openai:MODEL"))
+    raise UnknownNameError("policy", spec, (*SCRIPTED, *INFORMED, "openai:MODEL"))

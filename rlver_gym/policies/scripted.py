@@ -56,7 +56,7 @@ def lines(name: str, language: Language) -> tuple[str, ...]:
         return tuple(line for other in _MANNERS for line in lines(other + twin, language))
     if manner == "listener":
         return tuple(line.text for line in _listener(name, language).lines if not line.slots)
-    return tuple(_table(language)[name])
+    return tuple(data_of("lines", language)[name])
 
 
 class _Scripted:
@@ -65,7 +65,7 @@ class _Scripted:
         self._manner = name.removesuffix("2")
 
     async def reply(self, messages: Sequence[Message], *, seed: int) -> Reply:
-        language = _language(messages)
+        language = language_of(messages)
         if self._manner == "listener":
             return Reply(_listener(self.name, language).answer(messages, child_seed(seed, "scripted")))
         pool = lines(self.name, language)
@@ -78,18 +78,20 @@ class _Scripted:
         pass
 
 
-def _language(messages: Sequence[Message]) -> Language:
+def language_of(messages: Sequence[Message]) -> Language:
+    """The language that the other side writes, judged by all their messages."""
     said = (message["content"] for message in messages if message["role"] == "user")
     return "zh" if any("\u3400" <= letter <= "\u9fff" for text in said for letter in text) else "en"
 
 
 @cache
 def _listener(name: str, language: Language) -> Listener:
-    return Listener(_table(language), name)
+    return Listener(data_of("lines", language), name)
 
 
 @cache
-def _table(language: Language) -> Mapping[str, Any]:
+def data_of(stem: str, language: Language) -> Mapping[str, Any]:
+    """The texts and patterns of scripted policies that stand in one data file, `lines` or `oracle`."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    text = files("rlver_gym").joinpath("policies", f"lines_{language}.yaml").read_text(encoding="utf-8")
+    text = files("rlver_gym").joinpath("policies", f"{stem}_{language}.yaml").read_text(encoding="utf-8")
     return cast("Mapping[str, Any]", yaml.load(text, Loader=loader))

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 
 from rlver_gym.envs.session import Session
-from rlver_gym.policies.base import Policy
+from rlver_gym.policies.base import Informed, Policy
 from rlver_gym.seeding import child_seed
 from rlver_gym.types import Episode, Scenario, Usage
 
@@ -101,6 +101,8 @@ async def _play(policy: Policy, session: Session, watch: Watch | None = None) ->
         turn += 1
         try:
             seed = child_seed(scenario.seed, "policy", scenario.member, turn)
+            if turn == 1 and isinstance(policy, Informed):
+                policy = policy.told(session.persona.hidden_need)
             reply = await policy.reply(session.messages, seed=seed)
             usage += reply.usage
             await session.astep(reply.text, finish_reason=reply.finish_reason)
