@@ -1,4 +1,4 @@
-"""The command line: `rlver-gym demo | play | rollout | personas | sage | attack`.
+"""The command line: `rlver-gym demo | play | rollout | personas | sage | attack | bench`.
 
 stdout carries results, stderr what goes on; with `--json` stdout holds one JSON document and nothing else. Exit codes:
 0 done, 1 the command ran and its answer is no, 2 a user's mistake, 3 the world failed, 130 interrupted.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from rlver_gym.cli.attack import attack
+from rlver_gym.cli.bench import app as bench
 from rlver_gym.cli.demo import demo
 from rlver_gym.cli.personas import app as personas
 from rlver_gym.cli.play import play
@@ -23,3 +24,4 @@ app.command("play")(play)
 app.command("rollout")(rollout)
 app.add_typer(personas, name="personas", help="The people: list, show, check, import.")
 app.add_typer(sage, name="sage", help="SAGE's recorded dialogues: score, replay.")
+app.add_typer(bench, name="bench", help="Speed, side by side with a yardstick.")

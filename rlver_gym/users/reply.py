@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rlver_gym.text import has_chinese
 from rlver_gym.types import Appraisal, Message
@@ -82,6 +83,7 @@ def leaks(message: str, secret: str) -> bool:
     return any(core[start : start + run] in said for start in range(len(core) - run + 1))
 
 
+@lru_cache(maxsize=4096)
 def normal(text: str) -> str:
     """The text without case, punctuation and spaces: two sentences that read alike are equal in it."""
     return _NOT_WORD.sub("", text).casefold()

@@ -1,0 +1,37 @@
+"""The benchmark measures what it says; its speeds are nobody's test."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from rlver_gym.envs.echo import EchoEnv
+from rlver_gym.evals.bench import LENGTHS, replies
+
+
+def test_replies_have_the_length_asked_for_and_differ() -> None:
+    for language, lengths in LENGTHS.items():
+        for characters in lengths.values():
+            said = replies(language, characters, 50, seed=1)
+            assert {len(text) for text in said} == {characters} and len(set(said)) == 50
+            assert said != replies(language, characters, 50, seed=2)
+    words = [len(text.split()) for text in replies("en", LENGTHS["en"]["30 words"], 200, seed=1)]
+    assert 27 <= sum(words) / len(words) <= 33
+
+
+def test_the_bare_environment_is_an_environment() -> None:
+    env = EchoEnv(max_turns=2)
+    assert env.reset(seed=1)[0] in env.observation_space
+    assert env.step("a")[:4] == ("a", 0.0, False, False) and env.step("b")[:4] == ("b", 0.0, True, False)
+
+
+def test_the_command_prints_one_document_with_a_ratio_a_row() -> None:
+    words = [sys.executable, "-m", "rlver_gym", "bench", "embedded", "--turns", "80", "--json"]
+    run = subprocess.run(words, capture_output=True, text=True, encoding="utf-8", check=True)
+    rows = json.loads(run.stdout)["rows"]
+    assert [(row["language"], row["reply"]) for row in rows] == [
+        (lang, name) for lang, n in LENGTHS.items() for name in n
+    ]
+    for row in rows:
+        assert row["ratio"] == row["bare"] / row["session"] and row["env"] > 0
