@@ -239,7 +239,7 @@ class Episode(Record):
         usage: calls and tokens of the user; policy_usage: of the policy.
         policy, backend: what played; language of the user; seconds of wall time.
         need_text, hidden_need: what the user hid.
-        settings: of the environment, for example `max_turns` and `leave_below`; versions: of package, prompts, person.
+        settings: of the environment, for example `max_turns` and `leave_below`; versions: of package and prompts.
     """
 
     scenario: Scenario

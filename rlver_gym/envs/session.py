@@ -248,7 +248,7 @@ class Session:
             fault=self._fault,
             seconds=time.monotonic() - self._began,
             settings=self.settings.model_dump(),
-            versions={"rlver_gym": __version__, "prompts": prompt_version(), "persona": self.persona.content_hash},
+            versions={"rlver_gym": __version__, "prompts": prompt_version()},
         )
 
     def _running(self, verb: str) -> UserState:
