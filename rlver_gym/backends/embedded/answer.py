@@ -18,23 +18,20 @@ from rlver_gym.seeding import child_seed
 from rlver_gym.text import has_chinese
 from rlver_gym.types import Appraisal
 
-Said = tuple[str, ...]
-"""A sentence by its words or characters."""
-
 _GOOD = {
     "question": "question", "invitation": "invitation", "uptake": "uptake", "recall": "uptake",
     "attention": "invitation", "feeling": "feeling", "hardship": "hardship", "praise": "praise",
-    "flattery": "praise", "agreement": "agreement", "insight": "insight", "reflection": "reflection",
-    "advice": "advice",
+    "agreement": "agreement", "insight": "insight", "advice": "advice",
 }  # fmt: skip
 _BAD = {
-    "advice": "advice_bad", "early_advice": "advice_bad", "comfort": "comfort_bad", "courtesy": "courtesy_bad",
-    "dismissal": "dismissal_bad", "blame": "blame_bad", "comparison": "comparison_bad", "referral": "referral_bad",
-    "long": "length_bad", "markup": "length_bad", "hedging": "hedging_bad", "repetition": "repeat_bad",
-    "similar": "repeat_bad", "copying": "copy_bad", "empty": "empty_bad", "terse": "empty_bad",
-    "gibberish": "odd_bad", "wrong_language": "odd_bad", "forged": "odd_bad", "role_reversal": "odd_bad",
-    "flood": "odd_bad", "stray": "odd_bad", "stuffing": "courtesy_bad", "flattery": "courtesy_bad",
+    "advice": "advice_bad", "comfort": "comfort_bad", "courtesy": "courtesy_bad", "dismissal": "dismissal_bad",
+    "blame": "blame_bad", "comparison": "comparison_bad", "referral": "referral_bad", "long": "length_bad",
+    "markup": "length_bad", "hedging": "hedging_bad", "repetition": "repeat_bad", "similar": "repeat_bad",
+    "copying": "copy_bad", "empty": "empty_bad", "terse": "empty_bad", "gibberish": "odd_bad",
+    "wrong_language": "odd_bad", "forged": "odd_bad", "role_reversal": "odd_bad", "flood": "odd_bad",
+    "stuffing": "courtesy_bad", "unlinked": "courtesy_bad",
 }  # fmt: skip
+"""Banks of reactions by theme (see `thoughts.THEMES`)."""
 _FORGIVEN = frozenset({"cold", "courtesy_bad", "comfort_bad", "advice_bad", "hedging_bad", "length_bad"})
 """Reactions that a person in a good mood softens."""
 
@@ -45,6 +42,9 @@ _GUARDED_BY_DIFFICULTY = 30
 
 _SPOKEN, _SPOKEN_QUIETLY = 90, 45
 """Percent of answers that begin with a reaction: to something the person would name, or to nothing in particular."""
+
+_FELT, _FELT_LESS = 56, 29
+"""Percent of answers that end with a feeling said outright, and how many fewer at full difficulty."""
 
 _SECRET_RUN = {"en": 30, "zh": 10}
 """Letters in a row of the hidden need that no line may hold."""
@@ -60,16 +60,17 @@ def answer(moment: Moment, appraisal: Appraisal) -> str:
         appraisal: what the person thought of it; where it lists no movers, its sign alone decides the reaction.
     """
     texts = (*moment.heard, *moment.replies, moment.reply)
-    spoken = frozenset[Said]().union(*(_said(text, moment) for text in texts))
+    spoken = frozenset[str]().union(*(_said(text, moment) for text in texts))
     line = next(_lines(moment, spoken), "")
     if moment.tier in ("F", "S") and line:
         return line
     reaction = next(_reactions(moment, appraisal, spoken | _said(line, moment), always=not line), "")
-    said = (reaction + ("" if moment.language == "zh" else " ") + line).strip()
+    felt = next(_felt(moment, spoken | _said(line, moment) | _said(reaction, moment)), "")
+    said = ("" if moment.language == "zh" else " ").join(part for part in (reaction, line, felt) if part)
     return said or next(_lines(moment, frozenset()))
 
 
-def _lines(moment: Moment, spoken: frozenset[Said]) -> Iterator[str]:
+def _lines(moment: Moment, spoken: frozenset[str]) -> Iterator[str]:
     """Lines that may be said now, the fittest first; shuffled by the seed within each kind."""
     kind = "guarded" if _draw(moment, "openness") < _guardedness(moment) else "open"
     person = moment.person
@@ -98,7 +99,14 @@ def _lines(moment: Moment, spoken: frozenset[Said]) -> Iterator[str]:
             yield from _fresh(stock(tier, openness), moment, spoken)
 
 
-def _reactions(moment: Moment, appraisal: Appraisal, spoken: frozenset[Said], always: bool) -> Iterator[str]:
+def _felt(moment: Moment, spoken: frozenset[str]) -> Iterator[str]:
+    """What the person feels, in plain words; the reserved say it less often."""
+    if _draw(moment, "felt") < _FELT - _FELT_LESS * moment.difficulty // 100:
+        bank: Mapping[str, Sequence[str]] = phrases(moment.language)["felt"]
+        yield from _fresh(bank["low" if moment.mood < 40 else "high"], moment, spoken)
+
+
+def _reactions(moment: Moment, appraisal: Appraisal, spoken: frozenset[str], always: bool) -> Iterator[str]:
     key, loud = _reaction(moment, appraisal)
     if not always and _draw(moment, "react") >= (_SPOKEN if loud else _SPOKEN_QUIETLY):
         return
@@ -135,7 +143,7 @@ def _draw(moment: Moment, what: str) -> int:
     return child_seed(moment.seed, "user", moment.turn, what) % 100
 
 
-def _fresh(texts: Iterable[str], moment: Moment, spoken: frozenset[Said]) -> Iterator[str]:
+def _fresh(texts: Iterable[str], moment: Moment, spoken: frozenset[str]) -> Iterator[str]:
     """The texts that may be said, all around from a place that the seed chooses."""
     texts = [text for text in texts if text]
     start = child_seed(moment.seed, "user", moment.turn, "from", len(texts)) % max(len(texts), 1)
@@ -144,7 +152,7 @@ def _fresh(texts: Iterable[str], moment: Moment, spoken: frozenset[Said]) -> Ite
             yield text
 
 
-def _may_be_said(text: str, moment: Moment, spoken: frozenset[Said]) -> bool:
+def _may_be_said(text: str, moment: Moment, spoken: frozenset[str]) -> bool:
     return (
         _said(text, moment).isdisjoint(spoken)
         and has_chinese(text) == (moment.language == "zh")
@@ -152,7 +160,7 @@ def _may_be_said(text: str, moment: Moment, spoken: frozenset[Said]) -> bool:
     )
 
 
-def _said(text: str, moment: Moment) -> frozenset[Said]:
+def _said(text: str, moment: Moment) -> frozenset[str]:
     """The sentences of a text; case, spaces and punctuation make no difference."""
     return read(text, moment.language).said
 

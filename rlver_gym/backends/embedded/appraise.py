@@ -1,9 +1,11 @@
-"""From features to a mood change that explains itself: integer sums, gates, and a list that adds up exactly."""
+"""From features to a mood change that explains itself: integer sums, gates, quantiles, a list that adds up exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from rlver_gym.backends.embedded import thoughts
 from rlver_gym.backends.embedded.features import measure
@@ -12,95 +14,142 @@ from rlver_gym.backends.embedded.tables import Weights, weights
 from rlver_gym.seeding import child_seed
 from rlver_gym.types import Appraisal
 
-LARGEST_CHANGE = 10
-"""Mood points. Source: SAGE (arXiv 2505.02847)."""
+CHANGES = (-10, -5, 5, 10)
+"""Mood points that a reply can move. Source: 4,263 of 4,265 recorded changes are one of these."""
 
 
-def appraise(moment: Moment) -> Appraisal:
-    """The person's private reading of the reply; `moved` adds up to `change` exactly."""
+class Verdict(NamedTuple):
+    """What a reply comes to.
+
+    Attributes:
+        score: hundredths of a mood point that the reply is worth; who hears it and when comes on top.
+        change: mood points; gate: the feature whose gate kept it from doing any good, or an empty text.
+    """
+
+    score: int
+    change: int
+    gate: str
+
+
+def appraise(moment: Moment) -> tuple[Appraisal, int]:
+    """The person's private reading of the reply and its score in hundredths; `moved` adds up to `change` exactly."""
     table = weights()
     features = measure(moment)
-    parts = points(features, moment, table)
-    total = sum(parts.values())
-    change = nearest(min(total, ceiling(features, table)))
-    change = max(-LARGEST_CHANGE, min(LARGEST_CHANGE, change))
-    moved = apportion(parts, change)
-    held = sum(parts.values()) > 0 >= change
-    return Appraisal(
+    before = measure(moment.before()) if len(moment.history) > 2 else None
+    parts = points(features, before, moment, table)
+    state = leaning(moment, table)
+    verdict = judge(sum(parts.values()), sum(state.values()), features, moment, table)
+    moved = apportion(parts | state, verdict.change)
+    appraisal = Appraisal(
         content=thoughts.content(features, moment.language),
-        fit=thoughts.fit(change, moment.language),
-        thought=thoughts.thought(moved, change, gate(features, table) if held else "", moment),
-        feeling=thoughts.feeling(change, moment),
-        change=change,
+        fit=thoughts.fit(verdict.change, moment.language),
+        thought=thoughts.thought(moved, verdict.change, verdict.gate, moment),
+        feeling=thoughts.feeling(verdict.change, moment),
+        change=verdict.change,
         moved=moved,
     )
+    return appraisal, verdict.score
 
 
-def points(features: Mapping[str, int], moment: Moment, table: Weights) -> dict[str, int]:
-    """Hundredths of a mood point by feature; `expectation` and `mood` stand for the person and the moment."""
-    phase = 0 if moment.turn == 1 else 1
+def points(
+    features: Mapping[str, int], before: Mapping[str, int] | None, moment: Moment, table: Weights
+) -> dict[str, int]:
+    """What the reply is worth, in hundredths of a mood point by feature; `expectation` stands for need and temperament.
+
+    Args:
+        features: of the reply.
+        before: features of the reply before it, which lingers (`carried`), or None for a first one.
+        moment: whose need and turn count.
+        table: the weights.
+    """
+    phase = _phase(moment)
     need = table.needs[moment.person.hidden_need]
-    kept = 100 - (100 - table.difficulty["goodwill_left"]) * moment.difficulty // 100
-    parts: dict[str, int] = {}
-    for name, value in features.items():
-        worth = value * table.features[name][phase]
-        if worth > 0 and name in table.goodwill:
-            worth = worth * kept // 100
-        parts[name] = worth + value * need["fit"].get(name, (0, 0))[phase]
+    parts = said(features, moment, table)
     parts["expectation"] = (
         table.expectation[phase]
         + need["offset"][phase]
         + table.temperaments[moment.person.temperament][phase]
-        + table.difficulty["bar"] * moment.difficulty // 100
-        + patience(moment.person.id, table.patience)
+        + table.later * min(moment.turn, LATEST)
     )
-    parts["mood"] = inertia(moment.mood, table)
+    if before is not None:
+        earlier = moment.before()
+        left = sum(said(before, earlier, table).values()) + table.expectation[_phase(earlier)]
+        parts["carried"] = left * table.carried // 100
     return parts
 
 
-@lru_cache(maxsize=4096)
-def patience(person_id: str, spread: int) -> int:
-    """A hidden offset of the person in [-spread, spread], the same in every episode."""
-    return child_seed(0, "patience", person_id) % (2 * spread + 1) - spread
+def said(features: Mapping[str, int], moment: Moment, table: Weights) -> dict[str, int]:
+    """Hundredths of a mood point by what the reply itself does, for this person's need."""
+    phase = _phase(moment)
+    parts = {name: value * table.features[name][phase] for name, value in features.items()}
+    for name, fit in table.needs[moment.person.hidden_need]["fit"].items():
+        if meets(features, name):
+            parts[name] += fit[phase]
+    return parts
 
 
-def inertia(mood: int, table: Weights) -> int:
-    """Who is low is hard to please, who feels well is easy."""
-    rule = table.inertia
-    if mood < rule["low_from"]:
-        return max((rule["low_from"] - mood) * rule["per_ten_below"] // 10, -rule["at_most"])
-    return min(max(mood - rule["high_from"], 0) * rule["per_ten_above"] // 10, rule["at_most"])
+def _phase(moment: Moment) -> int:
+    """0 for a first reply, 1 for later ones."""
+    return 0 if moment.turn == 1 else 1
 
 
-def gate(features: Mapping[str, int], table: Weights) -> str:
-    """The feature whose gate is the narrowest, or an empty text."""
-    gates = _gates(features, table)
-    return min(gates, key=lambda name: gates[name]) if gates else ""
+def meets(features: Mapping[str, int], name: str) -> bool:
+    """Whether a reply is about what the feature shows: a third of its sentences are, and it is no lecture."""
+    return features.get("length", 0) <= LONGEST and 3 * features.get(name, 0) >= features.get("sentences", 1)
 
 
-def ceiling(features: Mapping[str, int], table: Weights) -> int:
-    """The most that a reply with these features can score, in hundredths."""
-    return min(_gates(features, table).values(), default=100 * LARGEST_CHANGE)
+LONGEST = 9
+"""The `length` (see STEPS) up to which a reply can meet a need: 180 characters, 120 words."""
+
+LATEST = 6
+"""The turn from which on waiting for the right reply costs no more."""
 
 
-def _gates(features: Mapping[str, int], table: Weights) -> dict[str, int]:
-    single = {name: table.gates[name] for name in features if name in table.gates}
-    return single | {
-        name: table.double_gates[name] for name in features if name in table.double_gates and features[name] > 1
+def leaning(moment: Moment, table: Weights) -> dict[str, int]:
+    """How easily the person is moved at this moment, whatever the reply: by their mood, and by who they are."""
+    kept = 100 - (100 - table.difficulty["willingness_kept"]) * moment.difficulty // 100
+    person = willingness(moment.person.id, table.willingness) * kept // 100
+    return {
+        "mood": (moment.mood - table.mood["level"]) * table.mood["per_ten"] // 10,
+        "willingness": person - table.difficulty["bar"] * moment.difficulty // 100,
     }
 
 
-def nearest(hundredths: int) -> int:
-    """The nearest integer number of points; a half goes up."""
-    return (hundredths + 50) // 100
+def judge(score: int, lean: int, features: Mapping[str, int], moment: Moment, table: Weights) -> Verdict:
+    """The score within the gates, and the change that it comes to for a person who leans so far."""
+    thresholds = table.thresholds[_phase(moment)]
+    gates = {name: _limit(table.gates[name], value) for name, value in features.items() if name in table.gates}
+    needs = table.needs[moment.person.hidden_need]["fit"]
+    if "unlinked" in gates and any(meets(features, name) for name in needs):
+        gates["unlinked"] = _limit(table.gates["unlinked"], 1)
+    gate = min(gates, key=lambda name: gates[name], default="")
+    limit = gates.get(gate, CHANGES[-1])
+    change = CHANGES[bisect(thresholds, score + lean)]
+    return Verdict(min(score, ceiling(limit, thresholds)), min(change, limit), gate if change > limit <= 0 else "")
+
+
+def _limit(limits: Sequence[int], value: int) -> int:
+    return limits[min(value, len(limits)) - 1]
+
+
+def ceiling(limit: int, thresholds: tuple[int, int, int]) -> int:
+    """The most that a reply can score which may not move the mood by more than `limit`."""
+    allowed = bisect(CHANGES, limit) - 1
+    return thresholds[max(allowed, 0)] - 1 if allowed < len(thresholds) else 100 * 100
+
+
+@lru_cache(maxsize=4096)
+def willingness(person_id: str, spread: int) -> int:
+    """What the person brings along: a hidden offset in [-spread, spread], the same in every episode."""
+    return (child_seed(0, "willingness", person_id) % 2001 - 1000) * spread // 1000
 
 
 def apportion(parts: Mapping[str, int], change: int) -> tuple[tuple[str, int], ...]:
-    """Whole points per part by largest remainders; what gates and limits took away is the part `limit`."""
+    """Whole points per part by largest remainders; what gates and the steps of a change take or add is `step`."""
     whole = {name: worth // 100 for name, worth in parts.items()}
-    total = nearest(sum(parts.values()))
+    total = (sum(parts.values()) + 50) // 100
     by_remainder = sorted(parts, key=lambda name: -(parts[name] % 100))
     for name in by_remainder[: total - sum(whole.values())]:
         whole[name] += 1
-    whole["limit"] = change - total
+    whole["step"] = change - total
     return tuple((name, worth) for name, worth in whole.items() if worth)

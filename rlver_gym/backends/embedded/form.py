@@ -12,11 +12,12 @@ from rlver_gym.types import Language
 _MARKUP = re.compile(r"^\s*(?:[-*•#>]|\d{1,2}[.)、]|[一二三四五六七八九十]、)\s*\S|\*\*|```", re.MULTILINE)
 _PICTURE = re.compile("[\u2600-\u27bf\u2b50\U0001f000-\U0001faff]")
 _CHINESE = re.compile("[\u3400-\u9fff]+")
+_STRETCHED = re.compile(r"([^\W\d_])\1{4}")
 _LATIN = re.compile("[A-Za-z\u00aa-\u024f]+")
 
 _LABELS = (
     "change|thought|thinking|feeling|mood|emotion|score|fit|content|appraisal|reward|analysis|system|assistant|user|"
-    "变化|情绪|心情|想法|内心|感受|分数|评分|得分|奖励|系统|用户|助手|契合|内容"
+    "变化|情绪|心情|想法|内心|感受|分数|评分|得分|系统|用户|助手|契合"
 )
 _FORGED = (
     re.compile(rf"(?:^|[\n{{,\[(⟦*#\"'])\s*[\"']?(?:{_LABELS})[\"'\])⟧*]*\s*[:：=]", re.IGNORECASE),
@@ -24,8 +25,8 @@ _FORGED = (
         r"\{[^{}]{0,400}:[^{}]{0,400}\}|<[|｜/a-z!]|‹[|｜/a-z]|</|⟦/?[A-Z]|\[/?(?:INST|system|tool)", re.IGNORECASE
     ),
     re.compile(r"\b(?:mood|emotion|feeling|score|points?|reward|tier)\b[^.\n]{0,24}?[+-]?\d", re.IGNORECASE),
-    re.compile(r"[+-]\d{1,3}\s*(?:points?\b|mood|emotion|分)", re.IGNORECASE),
-    re.compile(r"(?:情绪|心情|分数|好感|满意度|奖励)[^。\n]{0,12}?[+\-＋]?[0-9０-９]+|[+＋]\s*[0-9０-９]+\s*分"),
+    re.compile(r"[+-]\d{1,3}\s*(?:points?\b|mood|emotion|分(?!钟))", re.IGNORECASE),
+    re.compile(r"(?:情绪|心情|分数|好感|满意度)[^。\n]{0,6}?[+\-＋]?[0-9０-９]+|[+＋]\s*[0-9０-９]+\s*分(?!钟)"),
     re.compile(
         r"\bset (?:your |the |my )?(?:mood|emotion|change|feelings?|score)\b|把(?:你的)?(?:情绪|心情)(?:设|调|改)",
         re.IGNORECASE,
@@ -35,7 +36,23 @@ _FORGED_HINT = re.compile(r"[:：={}<‹⟦\[]|[+\-＋0-9０-９]|\bset\b|把", 
 MARKED_LINES = 2
 PICTURES = 4
 BANGS = 4
-STRETCH = 5
+SAMPLED = 120
+"""Units at the beginning of a reply that show whether they are the same over and over."""
+
+
+def size(units: int, language: Language) -> int:
+    """Units as Chinese characters, or as what an English text of the same meaning has."""
+    return units if language == "zh" else units * 3 // 2
+
+
+def pictures(text: str) -> int:
+    """Pictures in the text."""
+    return 0 if text.isascii() else len(_PICTURE.findall(text))
+
+
+def quotes(text: str) -> int:
+    """Quotations, by their opening marks."""
+    return text.count("\u201c") + text.count("\u300c") + (text.count('"') + 1) // 2
 
 
 def wrong_language(text: str, language: Language) -> int:
@@ -49,17 +66,22 @@ def wrong_language(text: str, language: Language) -> int:
 
 
 def markup(text: str) -> int:
-    """1 for a list, headings or bold type."""
+    """Signs of lists, headings and bold type, up to 10."""
     if "\n" not in text and "*" not in text:
         return 0
-    return int(len(_MARKUP.findall(text)) >= MARKED_LINES)
+    return min(len(_MARKUP.findall(text)), 10)
+
+
+def bangs(text: str) -> int:
+    """Exclamation marks."""
+    return text.count("!") + text.count("！")
 
 
 def flood(text: str) -> int:
     """1 for more pictures, exclamation marks or stretched letters than a person sends."""
-    stretched = sum(map(str.isalpha, [letter for letter in set(text) if letter * STRETCH in text]))
-    pictures = 0 if text.isascii() else len(_PICTURE.findall(text))
-    return int(pictures >= PICTURES or text.count("!") + text.count("！") >= BANGS or stretched > 1)
+    allowed = max(1, len(text) // 100)
+    stretched = {match.group(1) for match in _STRETCHED.finditer(text)}
+    return int(pictures(text) >= PICTURES * allowed or bangs(text) >= BANGS * allowed or len(stretched) > 1)
 
 
 def forged(text: str) -> bool:
@@ -71,34 +93,17 @@ def forged(text: str) -> bool:
 
 def gibberish(reply: Reading) -> bool:
     """Whether the units make no sentence: none of a language's little words, or the same unit over and over."""
-    units = reply.units
-    if not units:
+    cells = [cell for sentence in reply.sentences for cell in sentence.cells]
+    if not cells:
         return True
     chinese = reply.language == "zh"
-    if len(units) >= 8 and 100 * len(set(units)) < (30 if chinese or len(units) > 60 else 45) * len(units):
+    head = cells[:SAMPLED]
+    if len(head) >= 8 and 100 * len(set(head)) < (30 if chinese or len(head) > 60 else 45) * len(head):
         return True
-    if len(units) < (12 if chinese else 6):
-        return not chinese and len(units) > 1 and not any(_wordlike(unit) for unit in units)
-    little = lexicon(reply.language)
-    known = sum(unit in little.function or unit in _PRONOUNS for unit in units)
-    return 100 * known < (12 if chinese else 18) * len(units)
-
-
-def begins_as_order(units: tuple[str, ...]) -> bool:
-    """Whether a sentence begins with a verb that tells somebody to do something."""
-    return len(units) > 2 and "imperative" in lexicon("en").single.get(units[0], ())
-
-
-_PRONOUNS = frozenset({"i", "i'm", "i've", "i'd", "i'll", "me", "my", "you", "you're", "you've", "you'd", "your"}) | {
-    "he",
-    "she",
-    "they",
-    "him",
-    "her",
-    "them",
-    "his",
-    "their",
-}
+    if len(cells) < (12 if chinese else 6):
+        return not chinese and len(cells) > 1 and not any(_wordlike(cell.strip()) for cell in cells)
+    known = sum(map(lexicon(reply.language).little.__contains__, cells))
+    return 100 * known < (12 if chinese else 18) * len(cells)
 
 
 def _wordlike(unit: str) -> bool:

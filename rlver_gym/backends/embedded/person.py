@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from rlver_gym.types import Language, Message, Tier
@@ -74,6 +74,10 @@ class Moment:
             seed=variables["seed"],
             difficulty=round(100 * variables["difficulty"]),
         )
+
+    def before(self) -> Moment:
+        """The moment at which the reply before this one arrived; its mood is not known and stays."""
+        return replace(self, history=self.history[:-2], reply=self.history[-2]["content"], turn=self.turn - 1)
 
     @property
     def language(self) -> Language:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import chain
+from operator import add
 from typing import Any
 
 import yaml
 
 from rlver_gym.types import Language
-
-Phrase = tuple[tuple[str, ...], str]
-"""The units of a phrase after its first two, and what it does in a reply."""
 
 
 def _read(name: str) -> str:
@@ -25,36 +25,78 @@ def _yaml(name: str) -> Any:
     return yaml.load(_read(name), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
+def cells_of(units: Sequence[str], language: Language) -> Sequence[str]:
+    """Words or characters in a form in which joined neighbours cannot run together: ` word `, or a character."""
+    return "".join(units) if language == "zh" else [f" {unit} " for unit in units]
+
+
+@lru_cache(maxsize=16384)
+def stem(word: str) -> str:
+    """An English word without its ending; words of one stem are one word of content."""
+    word = word.removesuffix("'s")
+    for suffix in ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e"):
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            word = word[: -len(suffix)]
+            break
+    if len(word) > 3 and word[-1] == word[-2]:
+        word = word[:-1]
+    return word.removesuffix("i").removesuffix("y") if len(word) > 3 else word
+
+
 @dataclass(frozen=True)
 class Lexicon:
-    """What words (English) and characters (Chinese) do in a reply.
+    """What words (English) and characters (Chinese) do in a reply; all in the form of `cells_of`.
 
     Attributes:
-        single: marks of the phrases of one unit; longer: other phrases by their first two units.
-        function: words without content; marks: all that a phrase can do.
+        single: marks of the phrases of one unit; longer: other phrases and their marks, by their first two units.
+        matter: stretches of characters with content (Chinese); marks: all that a phrase can do.
+        register: stems (in Chinese pairs of characters) of words without content and of all phrases but those for
+            people; they belong to the manner and not to the matter.
+        people: Chinese characters that name a relative, content of their own beside the pairs.
+        order: what a sentence begins with that tells somebody to do something.
+        little: words that sentences are held together by, pronouns among them.
     """
 
     single: Mapping[str, tuple[str, ...]]
-    longer: Mapping[tuple[str, str], tuple[Phrase, ...]]
-    function: frozenset[str]
+    longer: Mapping[str, tuple[tuple[str, str], ...]]
+    matter: re.Pattern[str]
     marks: tuple[str, ...]
+    register: frozenset[str]
+    people: frozenset[str]
+    order: frozenset[str]
+    little: frozenset[str]
 
 
 @cache
 def lexicon(language: Language) -> Lexicon:
     """The lexicon of a language."""
     table: dict[str, list[str]] = _yaml(f"lexicon_{language}.yaml")
-    function = frozenset(table.pop("function"))
+    function, order = table.pop("function"), table.pop("order")
     single: dict[str, tuple[str, ...]] = {}
-    longer: dict[tuple[str, str], tuple[Phrase, ...]] = {}
+    longer: dict[str, tuple[tuple[str, str], ...]] = {}
+    register: set[str] = set()
+    for entry in chain(function, order, *(entries for mark, entries in table.items() if mark != "third")):
+        register.update(map(add, entry, entry[1:]) if language == "zh" else map(stem, entry.split()))
     for mark, entries in table.items():
         for entry in entries:
-            units = tuple(entry) if language == "zh" else tuple(entry.split())
+            units = list(entry) if language == "zh" else entry.split()
+            cells = cells_of(units, language)
             if len(units) == 1:
-                single[entry] = (*single.get(entry, ()), mark)
+                single[cells[0]] = (*single.get(cells[0], ()), mark)
             else:
-                longer[units[0], units[1]] = (*longer.get((units[0], units[1]), ()), (units[2:], mark))
-    return Lexicon(single, longer, function, tuple(table))
+                longer[cells[0] + cells[1]] = (*longer.get(cells[0] + cells[1], ()), ("".join(cells), mark))
+    little = cells_of([*function, *table["first"], *table["second"], *table["third"]], language)
+    people = {entry for entry in table["third"] if len(entry) == 1}.difference(function)
+    return Lexicon(
+        single=single,
+        longer=longer,
+        matter=re.compile(f"[^{''.join(word for word in function if len(word) == 1)}]{{2,}}"),
+        marks=tuple(table),
+        register=frozenset(register),
+        people=frozenset(people),
+        order=frozenset(cells_of(order, language)),
+        little=frozenset(little),
+    )
 
 
 @cache
@@ -69,28 +111,31 @@ class Weights:
     """Hundredths of a mood point, all integers; pairs are (turn 1, later turns).
 
     Attributes:
-        expectation: what a reply has to make up for before it does any good.
+        expectation: where the score of a reply begins; later: what every turn adds to it.
         features: per unit of a feature.
-        goodwill: features that any kind talk has; they earn less from a reserved person.
-        needs, temperaments, inertia, patience, difficulty: what depends on the person and the moment.
-        gates: the most that a reply with this feature can score; double_gates: the same for a value of 2.
+        needs, temperaments: what depends on the person; carried: percent of the reply before that linger.
+        mood: how much a good mood helps, for every ten points above a level.
+        willingness: the largest hidden offset of a person.
+        difficulty: what a fully reserved person asks on top (`bar`), and the percentage of willingness that is left.
+        thresholds: scores from which on a change is -5, +5, +10.
+        gates: the most, in mood points, that a reply with this feature can move the mood, for a value of 1 and of more.
     """
 
     expectation: tuple[int, int]
+    later: int
     features: Mapping[str, tuple[int, int]]
-    goodwill: frozenset[str]
     needs: Mapping[str, Any]
     temperaments: Mapping[str, tuple[int, int]]
-    inertia: Mapping[str, int]
-    patience: int
+    carried: int
+    mood: Mapping[str, int]
+    willingness: int
     difficulty: Mapping[str, int]
-    gates: Mapping[str, int]
-    double_gates: Mapping[str, int]
+    thresholds: tuple[tuple[int, int, int], tuple[int, int, int]]
+    gates: Mapping[str, tuple[int, int]]
 
 
 @cache
 def weights() -> Weights:
     """The weights of the appraisal."""
     table = json.loads(_read("weights.json"))
-    table = {name: value for name, value in table.items() if name not in ("version", "unit")}
-    return Weights(**{**table, "goodwill": frozenset(table["goodwill"])})
+    return Weights(**{name: value for name, value in table.items() if name not in ("version", "unit")})

@@ -9,26 +9,63 @@ from rlver_gym.backends.embedded.tables import phrases
 from rlver_gym.seeding import choose
 from rlver_gym.types import Language
 
-_ODD = ("gibberish", "wrong_language", "forged", "role_reversal", "copying", "flood", "stray")
+THEMES: Mapping[str, tuple[str, ...]] = {
+    "question": ("questions", "ends_asking", "guides"),
+    "invitation": ("invitation", "hears"),
+    "uptake": ("uptake", "elaboration"),
+    "recall": ("recall",),
+    "feeling": ("feeling",),
+    "hardship": ("acknowledgement",),
+    "praise": ("praise", "opens_with_praise", "specific_praise"),
+    "agreement": ("agreement", "opens_with_agreement", "absolution"),
+    "insight": ("motives", "balance", "reframing"),
+    "advice": ("advice", "proposal"),
+    "attention": ("warmth", "intensity"),
+    "brief": ("brief",),
+    "speaks_as_i": ("first", "opens_with_i", "particle", "opens_with_particle", "exclamations", "playful"),
+    "addresses_you": ("second", "together"),
+    "long": ("length", "sentences", "paragraphs", "sentence_length"),
+    "markup": ("markup", "enumeration", "formal"),
+    "comfort": ("comfort",),
+    "courtesy": ("courtesy", "offer"),
+    "unlinked": ("unlinked", "hollow"),
+    "similar": ("same_opening",),
+    "expectation": ("expectation", "willingness"),
+}
+"""What a person would call the movers, where it is not their own name."""
+
+_THEME = {feature: theme for theme, features in THEMES.items() for feature in features}
+_ODD = ("gibberish", "wrong_language", "forged", "role_reversal", "copying", "flood")
 _CONTENT = (
-    "referral", "blame", "dismissal", "praise", "agreement", "advice", "insight", "reflection", "comfort", "feeling",
-    "question", "invitation", "courtesy",
+    ("referral", "referral"), ("blame", "blame"), ("dismissal", "dismissal"), ("specific_praise", "praise"),
+    ("absolution", "agreement"), ("agreement", "agreement"), ("proposal", "advice"), ("advice", "advice"),
+    ("motives", "insight"), ("balance", "insight"), ("guides", "reflection"), ("comfort", "comfort"),
+    ("feeling", "feeling"), ("questions", "question"), ("hears", "invitation"), ("courtesy", "courtesy"),
 )  # fmt: skip
-QUIET = frozenset({"brief", "addresses_you", "speaks_as_i", "expectation", "mood", "limit", "unlinked"})
-"""Movers that a person would name only if nothing else moved them."""
+QUIET = frozenset({"brief", "addresses_you", "speaks_as_i", "expectation", "mood", "carried"})
+"""Themes that a person would name only if nothing else moved them."""
+
+
+def theme(mover: str) -> str:
+    """What a person would call a mover."""
+    return _THEME.get(mover, mover)
 
 
 def strongest(moved: Sequence[tuple[str, int]], sign: int) -> list[str]:
-    """Movers in the direction of `sign`, loud ones first, then by size."""
-    named = [(name, worth) for name, worth in moved if worth * sign > 0 and name != "limit"]
+    """Themes that moved the mood in the direction of `sign` on the whole, loud ones first, then by size."""
+    worth: dict[str, int] = {}
+    for name, points in moved:
+        if name != "step":
+            worth[theme(name)] = worth.get(theme(name), 0) + points
+    named = [(name, points) for name, points in worth.items() if points * sign > 0]
     return [name for name, _ in sorted(named, key=lambda pair: (pair[0] in QUIET, -abs(pair[1])))]
 
 
 def thought(moved: Sequence[tuple[str, int]], change: int, gate: str, moment: Moment) -> str:
-    """The one or two strongest movers in plain words, the gate before all others."""
+    """The one or two strongest themes in plain words, the gate before all others."""
     sign = "+" if change > 0 else "-"
     names = strongest(moved, 1 if change > 0 else -1)
-    keys = [f"{gate}-"] * bool(gate) + [f"{name}{sign}" for name in names]
+    keys = [f"{theme(gate)}-"] * bool(gate) + [f"{name}{sign}" for name in names]
     bank: Mapping[str, Sequence[str]] = phrases(moment.language)["thoughts"]
     keys = [key for key in dict.fromkeys(keys) if key in bank][:2] or ["nothing"]
     said = [choose(bank[key], moment.seed, "user", moment.turn, "thought", key) for key in keys]
@@ -59,7 +96,7 @@ def content(features: Mapping[str, int], language: Language) -> str:
         return bank["empty"]
     if any(name in features for name in _ODD):
         return bank["odd"]
-    return bank[next((name for name in _CONTENT if name in features), "plain")]
+    return bank[next((said for name, said in _CONTENT if name in features), "plain")]
 
 
 def fit(change: int, language: Language) -> str:

@@ -1,0 +1,124 @@
+"""Figures of a fitted table of weights: agreement, endings, dispositions, and what one lexicon entry is worth."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from fit_data import Array, Data, matrix, play
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from rlver_gym.backends.embedded import alone, reading, tables
+from rlver_gym.backends.embedded.features import features_of
+from rlver_gym.users.mood import LEAVE_BELOW, MOOD_MAX, apply_change
+
+WEIGHTS = Path(__file__).resolve().parents[1] / "rlver_gym" / "backends" / "embedded" / "data" / "weights.json"
+FULL_DIFFICULTY = 100
+
+
+def figures(data: Data, scores: Array, swapped: Array) -> dict[str, float]:
+    """How far scores agree with the recorded judge; `exchange` is r with the other replies."""
+    names = sorted(set(data.policies))
+    means = [(scores[data.policies == name].mean(), data.changes[data.policies == name].mean()) for name in names]
+    first = data.turns == 1
+    return {
+        "r": pearson(scores, data.changes),
+        "r_turn_1": pearson(scores[first], data.changes[first]),
+        "r_policies": pearson(*np.array(means).T),
+        "spearman_policies": float(spearmanr(*np.array(means).T).statistic),
+        "exchange_r": pearson(swapped, data.changes),
+    }
+
+
+def pearson(a: Array, b: Array) -> float:
+    """The correlation of two equally long arrays."""
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def open_loop(data: Data, changes: NDArray[np.int64]) -> dict[str, float]:
+    """Shares of dialogues by ending in percent, and the spread of final moods within a policy."""
+    ends: dict[str, list[int]] = {}
+    for dialogue in np.unique(data.dialogues):
+        here = np.flatnonzero(data.dialogues == dialogue)
+        mood = int(data.starts[here[0]])
+        for change in changes[here]:
+            mood = apply_change(mood, int(change))
+            if mood >= MOOD_MAX or mood < LEAVE_BELOW:
+                break
+        ends.setdefault(str(data.policies[here[0]]), []).append(mood)
+    finals = np.concatenate([np.array(part) for part in ends.values()])
+    spread = np.sqrt(np.mean([np.var(part, ddof=1) for part in ends.values()]))
+    content, gone = 100 * np.mean(finals >= MOOD_MAX), 100 * np.mean(finals < LEAVE_BELOW)
+    found = {"cap": 100 - content - gone, "gone": gone, "content": content, "final_sd": spread}
+    return {name: float(value) for name, value in found.items()}
+
+
+def at_difficulty(data: Data, difficulty: int) -> Data:
+    """The same replies, said to people of this difficulty, in hundredths."""
+    return dataclasses.replace(data, moments=[dataclasses.replace(one, difficulty=difficulty) for one in data.moments])
+
+
+def dispositions(data: Data) -> dict[str, float]:
+    """What the shipped user accepts of the recorded replies, open and reserved, and whom reserve leaves standing.
+
+    Keys: `accepted`, `accepted_reserved`; of the replies that the open user accepts, the share that the reserved one
+    accepts too, of the third that the recorded judge liked most (`best_third`) and least (`worst_third`), and their
+    ratio `survival_ratio`.
+    """
+    table = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    everyone = np.ones(len(data.changes), dtype=bool)
+    open_, held = (
+        play(table, at_difficulty(data, difficulty), data.features, everyone)[1] > 0
+        for difficulty in (0, FULL_DIFFICULTY)
+    )
+    accepted = np.flatnonzero(open_)
+    order = np.lexsort((np.random.default_rng(0).random(len(accepted)), data.changes[accepted]))
+    third = len(accepted) // 3
+    worst, best = (float(held[accepted[part]].mean()) for part in (order[:third], order[-third:]))
+    return {
+        "accepted": float(open_.mean()),
+        "accepted_reserved": float(held.mean()),
+        "worst_third": worst,
+        "best_third": best,
+        "survival_ratio": best / worst,
+    }
+
+
+def entries(data: Data) -> dict[str, Any]:
+    """What taking out one entry of the Chinese lexicon does to r, with the shipped weights.
+
+    Only the replies that hold a part of the entry are measured anew. Keys: `entries`, how many; `largest`, the largest
+    absolute change of r, and the entry that makes it; `r`, with all of them.
+    """
+    table = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    everyone = np.ones(len(data.changes), dtype=bool)
+    whole = pearson(play(table, data, data.features, everyone)[0], data.changes)
+    file = WEIGHTS.with_name("lexicon_zh.yaml")
+    groups = yaml.safe_load(file.read_text(encoding="utf-8"))
+    read_text, moved = tables._read, {}
+    names = list(dict.fromkeys(entry for group in groups.values() for entry in group))
+    for entry in names:
+        parts = {a + b for a, b in pairwise(entry)} or {entry}
+        touched = [i for i, moment in enumerate(data.moments) if any(part in moment.reply for part in parts)]
+        rest = yaml.safe_dump({name: [e for e in group if e != entry] for name, group in groups.items()})
+        tables._read = lambda name, rest=rest: rest if name == "lexicon_zh.yaml" else read_text(name)
+        forget()
+        features = data.features.copy()
+        features[touched] = matrix([data.moments[i] for i in touched]) if touched else features[touched]
+        moved[entry] = pearson(play(table, data, features, everyone)[0], data.changes) - whole
+    tables._read = read_text
+    forget()
+    worst = max(moved, key=lambda entry: abs(moved[entry]))
+    return {"entries": len(names), "largest": abs(moved[worst]), "entry": worst, "r": whole}
+
+
+def forget() -> None:
+    """Empty the caches that hold readings by the old lexicon."""
+    for cached in (tables.lexicon, reading.read, alone.alone, features_of):
+        cached.cache_clear()
