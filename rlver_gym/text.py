@@ -72,17 +72,21 @@ def clean(text: str) -> str:
     A surrogate becomes U+FFFD; control characters, C1 included, are dropped but for tab and newline; line ends and the
     line and paragraph separators become `\\n`. Zero-width joiners stay: emoji are made of them.
     """
+    if text.isprintable():
+        return text
     return _CONTROL.sub("", _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", text)))
 
 
 def neutralise(text: str) -> str:
     """Text in which no chat-template token is left to act as one: its brackets become look-alikes, still readable."""
+    if "<" not in text and "[" not in text:
+        return text
     return _TEMPLATE_TOKEN.sub(lambda match: match.group().translate(_VISIBLE), text)
 
 
 def has_template_token(text: str) -> bool:
     """Whether `neutralise` would change the text."""
-    return _TEMPLATE_TOKEN.search(text) is not None
+    return ("<" in text or "[" in text) and _TEMPLATE_TOKEN.search(text) is not None
 
 
 _CJK = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")

@@ -63,10 +63,18 @@ def problems(
         LEAK: leaks(message, persona.need_text) or leaks(message, appraisal.thought),
         "copies_reply": _copies(core, heard),
         "repeat": core in own,
+    }
+    return (*(name for name, is_there in found.items() if is_there), *_wording(message, persona.language))
+
+
+@lru_cache(maxsize=4096)
+def _wording(message: str, language: str) -> tuple[str, ...]:
+    """Problems that a message has whoever says it."""
+    found = {
         "vocabulary": _VOCABULARY.search(message),
         "refusal": _REFUSAL.search(message),
         "helper": _HELPER.search(message),
-        "language": _foreign(message, persona.language),
+        "language": _foreign(message, language),
     }
     return tuple(name for name, is_there in found.items() if is_there)
 
@@ -76,7 +84,7 @@ def leaks(message: str, secret: str) -> bool:
 
     A secret shorter than half a run is common speech and no leak.
     """
-    core, said = normal(_WHO.sub("", secret)), normal(_WHO.sub("", message))
+    core, said = _without_people(secret), _without_people(message)
     run = 12 if has_chinese(secret) else 36
     if len(core) <= run:
         return len(core) >= run // 2 and core in said
@@ -87,6 +95,11 @@ def leaks(message: str, secret: str) -> bool:
 def normal(text: str) -> str:
     """The text without case, punctuation and spaces: two sentences that read alike are equal in it."""
     return _NOT_WORD.sub("", text).casefold()
+
+
+@lru_cache(maxsize=4096)
+def _without_people(text: str) -> str:
+    return normal(_WHO.sub("", text))
 
 
 def _copies(core: str, heard: str) -> bool:
