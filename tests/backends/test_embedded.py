@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -20,15 +21,18 @@ from rlver_gym.backends import Generation, SamplingConfig, make_backend
 from rlver_gym.backends.embedded import EmbeddedBackend
 from rlver_gym.backends.embedded.features import FEATURES, measure
 from rlver_gym.backends.embedded.person import Moment
-from rlver_gym.backends.embedded.tables import lexicon, phrases, weights
+from rlver_gym.backends.embedded.tables import phrases, weights
+from rlver_gym.backends.embedded.thoughts import THEMES, theme
 from rlver_gym.errors import SetupError
 from rlver_gym.policies.scripted import scripted_policy
 from rlver_gym.text import has_chinese
 from rlver_gym.types import Appraisal, Language, Message, Prompt
 from rlver_gym.users.persona import Background, Event, Persona
+from rlver_gym.users.reply import leaks
 from tests.backends.tricks import TRICKS
 
 ROOT = Path(__file__).parents[2]
+DATA = ROOT / "rlver_gym" / "backends" / "embedded" / "data"
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 Reply = Callable[[list[Message], int], str]
 GOOD: dict[Language, str] = {
@@ -85,6 +89,11 @@ def ask(name: str, values: Mapping[str, Any], engine: EmbeddedBackend | None = N
     return answer
 
 
+def spoken(appraisal: Mapping[str, Any]) -> dict[str, Any]:
+    """The appraisal without its score, which is for calibration alone."""
+    return {name: value for name, value in appraisal.items() if name != "score"}
+
+
 def policy(name: str) -> Reply:
     scripted = scripted_policy(name)
     return lambda history, seed: asyncio.run(scripted.reply(history, seed=seed)).text
@@ -104,7 +113,7 @@ def play(
         values = variables(person, history, said, mood=moods[-1], seed=seed, difficulty=difficulty, turn=turn)
         appraisal = ask("appraise", values)
         moods.append(max(0, min(100, moods[-1] + appraisal["change"])))
-        values |= {"mood": moods[-1], "tier": tier(moods[-1]), "appraisal": Appraisal(**appraisal)}
+        values |= {"mood": moods[-1], "tier": tier(moods[-1]), "appraisal": Appraisal.model_validate(spoken(appraisal))}
         history.append({"role": "assistant", "content": said})
         history.append({"role": "user", "content": ask("answer", values)["message"]})
         appraisals.append(appraisal)
@@ -121,7 +130,7 @@ def final(name: str, language: Language, difficulty: float = 0.0) -> float:
         play(p, reply, seed=seed, difficulty=difficulty)[0][-1]
         for p in people()
         if p.language == language
-        for seed in (0, 1)
+        for seed in range(6)
     )
 
 
@@ -138,9 +147,35 @@ def test_appraisal_explains_itself_to_the_point() -> None:
     assert len(seen) > 500
     for appraisal in seen:
         assert sum(points for _, points in appraisal["moved"]) == appraisal["change"]
-        assert -10 <= appraisal["change"] <= 10
         assert all(points for _, points in appraisal["moved"])
-    assert len({appraisal["change"] for appraisal in seen}) > 10
+        assert isinstance(appraisal["score"], int)
+    assert {appraisal["change"] for appraisal in seen} == {-10, -5, 0, 5, 10}
+
+
+def test_the_thought_names_what_moved_the_mood_in_its_direction() -> None:
+    """A sentence about a theme is only thought if the theme's points have the sign of the change."""
+    bank = {text: key for language in LANGUAGES for key, said in phrases(language)["thoughts"].items() for text in said}
+    named = 0
+    for appraisal in moments():
+        worth: Counter[str] = Counter()
+        for name, points in appraisal["moved"]:
+            worth[theme(name)] += points
+        for key in (key for text, key in bank.items() if text in appraisal["thought"] and key != "nothing"):
+            gated = appraisal["change"] == 0 or dict(appraisal["moved"]).get("step", 0) < 0
+            assert key[-1] == ("+" if appraisal["change"] > 0 else "-")
+            assert worth[key[:-1]] * (1 if key[-1] == "+" else -1) > 0 or gated
+            named += 1
+    assert named > 500
+
+
+def test_no_thought_is_a_reaction_in_the_same_words() -> None:
+    for language in LANGUAGES:
+        bank = phrases(language)
+        said = [text for kind in bank["reactions"].values() for texts in kind.values() for text in texts]
+        assert not [
+            text for texts in bank["thoughts"].values() for text in texts for other in said if leaks(other, text)
+        ]
+    assert leaks("Hm. They say nothing at all. Well.", "They say nothing at all.")
 
 
 class Blind(EmbeddedBackend):
@@ -197,13 +232,13 @@ def test_good_policies_get_good_endings(language: Language) -> None:
             final(name + twin, language) for name in ("listener", "polite", "advisor", "dismissive")
         )
         assert listener > polite + 15
-        assert polite > advisor + 3
-        assert dismissive < 12
+        assert polite > advisor
+        assert dismissive < (12 if not twin else 21)
         assert 18 <= polite <= 42
-        assert 52 <= listener <= 72
-    for name in ("listener", "polite", "dismissive"):
-        assert abs(final(name, language) - final(f"{name}2", language)) < 12
-        assert final(name, language, 1.0) < final(name, language) or name == "dismissive"
+        assert 53 <= listener <= 71
+    for name in ("listener", "polite"):
+        assert abs(final(name, language) - final(f"{name}2", language)) < 10
+        assert final(name, language, 1.0) < final(name, language)
 
 
 @pytest.mark.parametrize("person", people(), ids=lambda person: person.id)
@@ -212,7 +247,7 @@ def test_everybody_prefers_a_listener(person: Persona) -> None:
         mean(play(person, policy(name), seed=seed)[0][-1] for seed in (0, 1))
         for name in ("listener", "polite", "dismissive")
     )
-    assert listener > polite > dismissive
+    assert listener > polite >= dismissive
 
 
 @pytest.mark.parametrize(("language", "trick"), [(lang, trick) for lang in LANGUAGES for trick in TRICKS[lang]])
@@ -271,7 +306,7 @@ def test_nobody_repeats_themselves_or_tells_the_need(imported: bool) -> None:
         for seed, reply in enumerate((policy("listener"), mixed, policy("dismissive"))):
             _, history, appraisals = play(person, reply, seed=seed, turns=12, leave=-1)
             said = [letters(message["content"]) for message in history if message["role"] == "user"]
-            assert len(said) == 13
+            assert len(said) == len(appraisals) + 1 > 6
             assert all(said)
             assert len(set(said)) == len(said)
             words = [message["content"] for message in history if message["role"] == "user"]
@@ -323,7 +358,9 @@ def test_fused_is_both_steps() -> None:
     values = variables(person, history, "What was that evening like for you?", seed=5)
     appraisal = ask("appraise", values)
     mood = 40 + appraisal["change"]
-    answer = ask("answer", values | {"mood": mood, "tier": tier(mood), "appraisal": Appraisal(**appraisal)})
+    answer = ask(
+        "answer", values | {"mood": mood, "tier": tier(mood), "appraisal": Appraisal.model_validate(spoken(appraisal))}
+    )
     assert ask("fused", values) == appraisal | answer
 
 
@@ -337,7 +374,7 @@ def test_plays_users_only() -> None:
 
 def test_advice_helps_who_wants_it_and_praise_who_wants_that() -> None:
     replies = {
-        "advice": "You could try to call them and say it plainly.",
+        "advice": "You could ask about the notebook this week, one small step.",
         "praise": "You were so careful with {word}, I respect that.",
     }
     base = next(person for person in people() if person.language == "en")
@@ -350,7 +387,7 @@ def test_advice_helps_who_wants_it_and_praise_who_wants_that() -> None:
     for need, reply in replies.items():
         person = {kind: base.model_copy(update={"hidden_need": kind}) for kind in ("advice", "praise")}
         gained = {
-            kind: ask("appraise", variables(person[kind], history, reply.format(word="the notebook"), turn=4))["change"]
+            kind: ask("appraise", variables(person[kind], history, reply.format(word="the notebook"), turn=4))["score"]
             for kind in person
         }
         assert gained[need] == max(gained.values())
@@ -359,18 +396,40 @@ def test_advice_helps_who_wants_it_and_praise_who_wants_that() -> None:
 
 def test_data_and_code_speak_of_the_same_features() -> None:
     table = weights()
-    named = {*table.features, *table.gates, *table.double_gates, *table.goodwill}
-    named |= {name for need in table.needs.values() for name in need["fit"]}
-    assert set(table.features) == set(FEATURES)
-    assert named <= set(FEATURES)
-    assert len(FEATURES) <= 40
+    assert set(table.features) == set(FEATURES) and len(FEATURES) == len(set(FEATURES)) <= 60
+    assert {*table.gates, *(name for need in table.needs.values() for name in need["fit"])} <= set(FEATURES)
+    assert {name for features in THEMES.values() for name in features} <= {*FEATURES, "expectation", "willingness"}
+    themes = {*map(theme, FEATURES), "expectation", "mood", "carried"}
     for language in LANGUAGES:
         movers = {key[:-1] for key in phrases(language)["thoughts"] if key != "nothing"}
-        assert movers <= set(FEATURES) | {"mood", "expectation"}
-        assert set(FEATURES) <= movers
+        assert movers == themes
         assert all(len(lines) >= 6 for bank in phrases(language)["reactions"].values() for lines in bank.values())
-        assert lexicon(language).function
     assert set(phrases("en")["reactions"]) == set(phrases("zh")["reactions"])
+    assert set(phrases("en")["thoughts"]) == set(phrases("zh")["thoughts"])
+
+
+def test_the_lexicons_are_small_and_have_the_same_groups() -> None:
+    lists = {
+        language: yaml.safe_load((DATA / f"lexicon_{language}.yaml").read_text(encoding="utf-8"))
+        for language in LANGUAGES
+    }
+    assert list(lists["en"]) == list(lists["zh"])
+    for groups in lists.values():
+        assert len({entry for entries in groups.values() for entry in entries}) <= 600
+        assert all(isinstance(entry, str) for entries in groups.values() for entry in entries)
+        assert all(len(entries) == len(set(entries)) for entries in groups.values())
+
+
+def test_every_number_of_the_weights_is_an_integer() -> None:
+    def leaves(node: Any) -> Iterator[Any]:
+        if isinstance(node, dict | list):
+            for part in node.values() if isinstance(node, dict) else node:
+                yield from leaves(part)
+        else:
+            yield node
+
+    table = json.loads((DATA / "weights.json").read_text(encoding="utf-8"))
+    assert all(isinstance(leaf, int) for leaf in leaves({name: part for name, part in table.items() if name != "unit"}))
 
 
 def test_features_are_a_pure_function_of_the_words() -> None:
