@@ -84,10 +84,12 @@ def _session(env: SentientEnv, said: Sequence[str]) -> float:
         for start, texts in _episodes(said, env.settings.max_turns):
             session = env.new_session()
             await session.areset(env.scenario(start))
-            began = time.perf_counter()
             for text in texts:
-                await session.astep(text)
-            seconds += time.perf_counter() - began
+                began = time.perf_counter()
+                step = await session.astep(text)
+                seconds += time.perf_counter() - began
+                if step.terminated:
+                    await session.areset(env.scenario(start))
         return seconds
 
     return asyncio.run(play())
@@ -97,8 +99,10 @@ def _gymnasium(env: SentientEnv | EchoEnv, turns: int, said: Sequence[str]) -> f
     seconds = 0.0
     for start, texts in _episodes(said, turns):
         env.reset(seed=start)
-        began = time.perf_counter()
         for text in texts:
-            env.step(text)
-        seconds += time.perf_counter() - began
+            began = time.perf_counter()
+            over = env.step(text)[2]
+            seconds += time.perf_counter() - began
+            if over:
+                env.reset(seed=start)
     return seconds

@@ -27,7 +27,7 @@ def test_the_bare_environment_is_an_environment() -> None:
 
 
 def test_the_command_prints_one_document_with_a_ratio_a_row() -> None:
-    words = [sys.executable, "-m", "rlver_gym", "bench", "embedded", "--turns", "80", "--json"]
+    words = [sys.executable, "-m", "rlver_gym", "bench", "embedded", "--turns", "800", "--json"]
     run = subprocess.run(words, capture_output=True, text=True, encoding="utf-8", check=True)
     rows = json.loads(run.stdout)["rows"]
     assert [(row["language"], row["reply"]) for row in rows] == [
