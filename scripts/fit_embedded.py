@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 import yaml
 from fit_data import Array, Data, Table, load, play
-from fit_figures import FULL_DIFFICULTY, WEIGHTS, at_difficulty, dispositions, entries, figures, open_loop, pearson
+from fit_figures import FULL_DIFFICULTY, WEIGHTS, at_difficulty, dispositions, entries, figures
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from rlver_gym.backends.embedded import appraise
 from rlver_gym.backends.embedded.features import FEATURES
 from rlver_gym.backends.embedded.person import Moment
+from rlver_gym.evals.replay import pearson
 
 HERE = Path(__file__).resolve().parent
 VERSION = 2
@@ -180,7 +181,6 @@ def report(data: Data, priors: Mapping[str, Any], folds: int, draws: int) -> dic
         "gap": inside["r"] - mean["r"],
         "interval_of_r": _interval(data, cross_validate(data, priors, folds, 0)[0]),
         "shares": {str(step): float(np.mean(changes == step)) for step in (*appraise.CHANGES, 0)},
-        "open_loop": open_loop(data, changes),
     }
 
 

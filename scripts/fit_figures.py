@@ -1,4 +1,4 @@
-"""Figures of a fitted table of weights: agreement, endings, dispositions, and what one lexicon entry is worth."""
+"""Figures of a fitted table of weights: agreement, dispositions, and what one lexicon entry is worth."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import yaml
 from fit_data import Array, Data, matrix, play
-from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from rlver_gym.backends.embedded import alone, reading, tables
 from rlver_gym.backends.embedded.features import features_of
-from rlver_gym.users.mood import LEAVE_BELOW, MOOD_MAX, apply_change
+from rlver_gym.evals.replay import pearson, spearman
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "rlver_gym" / "backends" / "embedded" / "data" / "weights.json"
 FULL_DIFFICULTY = 100
@@ -31,32 +29,9 @@ def figures(data: Data, scores: Array, swapped: Array) -> dict[str, float]:
         "r": pearson(scores, data.changes),
         "r_turn_1": pearson(scores[first], data.changes[first]),
         "r_policies": pearson(*np.array(means).T),
-        "spearman_policies": float(spearmanr(*np.array(means).T).statistic),
+        "spearman_policies": spearman(*np.array(means).T),
         "exchange_r": pearson(swapped, data.changes),
     }
-
-
-def pearson(a: Array, b: Array) -> float:
-    """The correlation of two equally long arrays."""
-    return float(np.corrcoef(a, b)[0, 1])
-
-
-def open_loop(data: Data, changes: NDArray[np.int64]) -> dict[str, float]:
-    """Shares of dialogues by ending in percent, and the spread of final moods within a policy."""
-    ends: dict[str, list[int]] = {}
-    for dialogue in np.unique(data.dialogues):
-        here = np.flatnonzero(data.dialogues == dialogue)
-        mood = int(data.starts[here[0]])
-        for change in changes[here]:
-            mood = apply_change(mood, int(change))
-            if mood >= MOOD_MAX or mood < LEAVE_BELOW:
-                break
-        ends.setdefault(str(data.policies[here[0]]), []).append(mood)
-    finals = np.concatenate([np.array(part) for part in ends.values()])
-    spread = np.sqrt(np.mean([np.var(part, ddof=1) for part in ends.values()]))
-    content, gone = 100 * np.mean(finals >= MOOD_MAX), 100 * np.mean(finals < LEAVE_BELOW)
-    found = {"cap": 100 - content - gone, "gone": gone, "content": content, "final_sd": spread}
-    return {name: float(value) for name, value in found.items()}
 
 
 def at_difficulty(data: Data, difficulty: int) -> Data:

@@ -203,6 +203,12 @@ def test_cleaned_text_goes_over_every_wire_and_is_clean(text: str) -> None:
     assert once.splitlines() == once.removesuffix("\n").split("\n") or not once
 
 
+def test_no_character_that_steers_is_left_standing_in_plain_text() -> None:
+    steering = [chr(code) for code in range(0x110000) if category(chr(code)) in {"Cc", "Cs", "Zl", "Zp"}]
+    steering += ["\u202a", "\u202e", "\u2066", "\u2069"]
+    assert {character for character in steering if clean(f"a{character}b") == f"a{character}b"} == {"\t", "\n"}
+
+
 def test_control_a_lone_surrogate_cannot_be_encoded_before_cleaning() -> None:
     with pytest.raises(UnicodeEncodeError):
         "\ud800".encode()

@@ -34,7 +34,7 @@ def bench_embedded(*, turns: int, seed: int) -> dict[str, Any]:
     (through `SentientEnv.step`), `bare` (the bare environment's) and `ratio` (bare / session); `turns` and `rounds`.
 
     Args:
-        turns: in one round of one measure.
+        turns: in one round of one measure, at the most.
         seed: of people and replies; every round has replies of its own, so that nothing is remembered from the last.
     """
     rows = []
@@ -51,7 +51,7 @@ def bench_embedded(*, turns: int, seed: int) -> dict[str, Any]:
             for number in range(ROUNDS):
                 for part, measure in measures.items():
                     said = replies(language, characters, turns, child_seed(seed, name, number, part))
-                    speeds[part].append(turns / measure(said))
+                    speeds[part].append(measure(said))
             median = {part: float(np.median(values)) for part, values in speeds.items()}
             mean = float(np.mean([len(text) for text in said]))
             row = {"language": language, "reply": name, "characters": mean} | median
@@ -79,30 +79,33 @@ def _episodes(said: Sequence[str], turns: int) -> Iterator[tuple[int, Sequence[s
 
 
 def _session(env: SentientEnv, said: Sequence[str]) -> float:
+    """Turns per second; an episode that ends before its replies do leaves the rest unsaid."""
+
     async def play() -> float:
-        seconds = 0.0
+        seconds, turns = 0.0, 0
         for start, texts in _episodes(said, env.settings.max_turns):
             session = env.new_session()
             await session.areset(env.scenario(start))
+            began = time.perf_counter()
             for text in texts:
-                began = time.perf_counter()
-                step = await session.astep(text)
-                seconds += time.perf_counter() - began
-                if step.terminated:
-                    await session.areset(env.scenario(start))
-        return seconds
+                turns += 1
+                if (await session.astep(text)).terminated:
+                    break
+            seconds += time.perf_counter() - began
+        return turns / seconds
 
     return asyncio.run(play())
 
 
-def _gymnasium(env: SentientEnv | EchoEnv, turns: int, said: Sequence[str]) -> float:
-    seconds = 0.0
-    for start, texts in _episodes(said, turns):
+def _gymnasium(env: SentientEnv | EchoEnv, most: int, said: Sequence[str]) -> float:
+    """Turns per second, as in `_session`."""
+    seconds, turns = 0.0, 0
+    for start, texts in _episodes(said, most):
         env.reset(seed=start)
+        began = time.perf_counter()
         for text in texts:
-            began = time.perf_counter()
-            over = env.step(text)[2]
-            seconds += time.perf_counter() - began
-            if over:
-                env.reset(seed=start)
-    return seconds
+            turns += 1
+            if env.step(text)[2]:
+                break
+        seconds += time.perf_counter() - began
+    return turns / seconds

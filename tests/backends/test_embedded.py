@@ -161,9 +161,8 @@ def test_the_thought_names_what_moved_the_mood_in_its_direction() -> None:
         for name, points in appraisal["moved"]:
             worth[theme(name)] += points
         for key in (key for text, key in bank.items() if text in appraisal["thought"] and key != "nothing"):
-            gated = appraisal["change"] == 0 or dict(appraisal["moved"]).get("step", 0) < 0
             assert key[-1] == ("+" if appraisal["change"] > 0 else "-")
-            assert worth[key[:-1]] * (1 if key[-1] == "+" else -1) > 0 or gated
+            assert worth[key[:-1]] * (1 if key[-1] == "+" else -1) > 0
             named += 1
     assert named > 500
 
@@ -232,12 +231,14 @@ def test_good_policies_get_good_endings(language: Language) -> None:
             final(name + twin, language) for name in ("listener", "polite", "advisor", "dismissive")
         )
         assert listener > polite + 15
-        assert polite > advisor
-        assert dismissive < (12 if not twin else 21)
+        assert polite > advisor + 3
+        # In Chinese the twin's changes of subject pass for interest: it ends at 20, and that is a weakness.
+        assert dismissive < (21 if twin and language == "zh" else 12)
         assert 18 <= polite <= 42
         assert 53 <= listener <= 71
     for name in ("listener", "polite"):
         assert abs(final(name, language) - final(f"{name}2", language)) < 10
+    for name in ("listener", "polite", "dismissive"):
         assert final(name, language, 1.0) < final(name, language)
 
 
@@ -247,7 +248,7 @@ def test_everybody_prefers_a_listener(person: Persona) -> None:
         mean(play(person, policy(name), seed=seed)[0][-1] for seed in (0, 1))
         for name in ("listener", "polite", "dismissive")
     )
-    assert listener > polite >= dismissive
+    assert listener > polite >= dismissive  # both may have driven them away
 
 
 @pytest.mark.parametrize(("language", "trick"), [(lang, trick) for lang in LANGUAGES for trick in TRICKS[lang]])

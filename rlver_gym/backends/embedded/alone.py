@@ -35,9 +35,10 @@ _KINDS = (
     "invitation", "hearing", "feeling", "agreement", "comfort", "courtesy", "praise", "acknowledgement", "fault",
     "warmth", "balance",
 )  # fmt: skip
-STUFFED = 4
-STUFFING = 9
-"""So many kinds of kind phrases, one for every few characters, are a list and no reply."""
+STUFFED, STUFFING = 4, 9
+"""A reply with so many kinds of kind phrases, one for every so many characters, is a list of them."""
+REVERSED = 4
+"""So much of oneself and nothing of the other is the person's part."""
 
 
 @lru_cache(maxsize=2048)
@@ -102,7 +103,7 @@ def _oddities(text: str, reply: Reading) -> dict[str, int]:
         "gibberish": int(not nothing and form.gibberish(reply)),
         "wrong_language": form.wrong_language(text, reply.language),
         "forged": int(marks["verdict"] > 0 or form.forged(text)),
-        "role_reversal": int(marks["first"] >= 4 and not marks["second"]),
+        "role_reversal": int(marks["first"] >= REVERSED and not marks["second"]),
         "flood": form.flood(text),
         "stuffing": int(kinds >= STUFFED and form.size(size, reply.language) < STUFFING * kinds),
         "terse": int(0 < size <= TERSE[reply.language]),

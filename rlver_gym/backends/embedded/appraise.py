@@ -62,9 +62,9 @@ def points(
         moment: whose need and turn count.
         table: the weights.
     """
-    phase = _phase(moment)
+    phase = _phase(moment.turn)
     need = table.needs[moment.person.hidden_need]
-    parts = said(features, moment, table)
+    parts = said(features, need["fit"], phase, table)
     parts["expectation"] = (
         table.expectation[phase]
         + need["offset"][phase]
@@ -72,25 +72,24 @@ def points(
         + table.later * min(moment.turn, LATEST)
     )
     if before is not None:
-        earlier = moment.before()
-        left = sum(said(before, earlier, table).values()) + table.expectation[_phase(earlier)]
+        earlier = _phase(moment.turn - 1)
+        left = sum(said(before, need["fit"], earlier, table).values()) + table.expectation[earlier]
         parts["carried"] = left * table.carried // 100
     return parts
 
 
-def said(features: Mapping[str, int], moment: Moment, table: Weights) -> dict[str, int]:
-    """Hundredths of a mood point by what the reply itself does, for this person's need."""
-    phase = _phase(moment)
+def said(features: Mapping[str, int], fit: Mapping[str, Sequence[int]], phase: int, table: Weights) -> dict[str, int]:
+    """Hundredths of a mood point by what the reply itself does; `fit` is what meets the need and its worth."""
     parts = {name: value * table.features[name][phase] for name, value in features.items()}
-    for name, fit in table.needs[moment.person.hidden_need]["fit"].items():
+    for name, worth in fit.items():
         if meets(features, name):
-            parts[name] += fit[phase]
+            parts[name] += worth[phase]
     return parts
 
 
-def _phase(moment: Moment) -> int:
+def _phase(turn: int) -> int:
     """0 for a first reply, 1 for later ones."""
-    return 0 if moment.turn == 1 else 1
+    return 0 if turn == 1 else 1
 
 
 def meets(features: Mapping[str, int], name: str) -> bool:
@@ -117,7 +116,7 @@ def leaning(moment: Moment, table: Weights) -> dict[str, int]:
 
 def judge(score: int, lean: int, features: Mapping[str, int], moment: Moment, table: Weights) -> Verdict:
     """The score within the gates, and the change that it comes to for a person who leans so far."""
-    thresholds = table.thresholds[_phase(moment)]
+    thresholds = table.thresholds[_phase(moment.turn)]
     gates = {name: _limit(table.gates[name], value) for name, value in features.items() if name in table.gates}
     needs = table.needs[moment.person.hidden_need]["fit"]
     if "unlinked" in gates and any(meets(features, name) for name in needs):

@@ -25,8 +25,8 @@ class EmbeddedBackend:
 
     It is fit for development, tests, curricula, and training runs on a laptop: it reacts to what is said, at thousands
     of turns a second. It is not fit for claims about people. It knows words and their order, not what they mean: irony,
-    facts and coherence escape it. Its weights are fitted to 4,265 judgements of Chinese replies (r = .52 on people that
-    it was not fitted to); English follows in part. A score against it is not a score against people, nor against an
+    facts and coherence escape it. Its weights are fitted to 4,265 judgements of Chinese replies (r = .52 in
+    cross-validation); English follows in part. A score against it is not a score against people, nor against an
     LLM user. The README beside this file has the figures.
 
     It plays users only (prompts `appraise`, `answer`, `fused`) and never renders a prompt.

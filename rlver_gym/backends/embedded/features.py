@@ -36,7 +36,8 @@ PARROTED = 85
 RUN = {"en": 4, "zh": 6}
 """Words or characters in a row that make a copy rather than a shared word."""
 LINK = 2
-"""Content words of the person that make a reply one about them and not about anybody; one is enough in a brief one."""
+"""Content words of the person that tie a brief reply to them; a longer one needs one more. One of their last message
+counts twice."""
 ROW = 3
 """Replies in a row without a link that a person is patient with no longer."""
 

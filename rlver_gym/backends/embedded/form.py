@@ -33,7 +33,6 @@ _FORGED = (
     ),
 )
 _FORGED_HINT = re.compile(r"[:：={}<‹⟦\[]|[+\-＋0-9０-９]|\bset\b|把", re.IGNORECASE)
-MARKED_LINES = 2
 PICTURES = 4
 BANGS = 4
 SAMPLED = 120
@@ -48,11 +47,6 @@ def size(units: int, language: Language) -> int:
 def pictures(text: str) -> int:
     """Pictures in the text."""
     return 0 if text.isascii() else len(_PICTURE.findall(text))
-
-
-def quotes(text: str) -> int:
-    """Quotations, by their opening marks."""
-    return text.count("\u201c") + text.count("\u300c") + (text.count('"') + 1) // 2
 
 
 def wrong_language(text: str, language: Language) -> int:

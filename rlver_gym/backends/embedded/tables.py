@@ -131,7 +131,7 @@ class Weights:
     willingness: int
     difficulty: Mapping[str, int]
     thresholds: tuple[tuple[int, int, int], tuple[int, int, int]]
-    gates: Mapping[str, tuple[int, int]]
+    gates: Mapping[str, Sequence[int]]
 
 
 @cache

@@ -42,6 +42,9 @@ _CONTENT = (
     ("motives", "insight"), ("balance", "insight"), ("guides", "reflection"), ("comfort", "comfort"),
     ("feeling", "feeling"), ("questions", "question"), ("hears", "invitation"), ("courtesy", "courtesy"),
 )  # fmt: skip
+_FEELINGS = {10: "up_high", 5: "up", 0: "flat", -5: "down", -10: "down_low"}
+_FITS = {10: "good", 5: "some", 0: "none", -5: "bad", -10: "awful"}
+"""Banks by what a reply can do to the mood, in mood points."""
 QUIET = frozenset({"brief", "addresses_you", "speaks_as_i", "expectation", "mood", "carried"})
 """Themes that a person would name only if nothing else moved them."""
 
@@ -74,18 +77,7 @@ def thought(moved: Sequence[tuple[str, int]], change: int, gate: str, moment: Mo
 
 def feeling(change: int, moment: Moment) -> str:
     """A word or two for how the reply feels."""
-    kind = (
-        "up_high"
-        if change >= 5
-        else "up"
-        if change > 0
-        else "flat"
-        if not change
-        else "down"
-        if change > -5
-        else "down_low"
-    )
-    words: Sequence[str] = phrases(moment.language)["feelings"][kind]
+    words: Sequence[str] = phrases(moment.language)["feelings"][_FEELINGS[change]]
     return choose(words, moment.seed, "user", moment.turn, "feeling")
 
 
@@ -102,6 +94,4 @@ def content(features: Mapping[str, int], language: Language) -> str:
 def fit(change: int, language: Language) -> str:
     """How the reply fits what the person came for, without a word of what that is."""
     bank: Mapping[str, str] = phrases(language)["fit"]
-    return bank[
-        "good" if change >= 5 else "some" if change > 0 else "none" if not change else "bad" if change > -5 else "awful"
-    ]
+    return bank[_FITS[change]]
