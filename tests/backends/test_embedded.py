@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -150,6 +150,17 @@ def test_appraisal_explains_itself_to_the_point() -> None:
         assert all(points for _, points in appraisal["moved"])
         assert isinstance(appraisal["score"], int)
     assert {appraisal["change"] for appraisal in seen} == {-10, -5, 0, 5, 10}
+
+
+def test_every_change_has_a_feeling_and_a_fit_of_its_own() -> None:
+    feelings: dict[int, set[str]] = defaultdict(set)
+    fits: dict[int, set[str]] = defaultdict(set)
+    for appraisal in moments():
+        feelings[appraisal["change"]].add(appraisal["feeling"])
+        fits[appraisal["change"]].add(appraisal["fit"])
+    for said in (feelings, fits):
+        assert len(said) == 5
+        assert sum(map(len, said.values())) == len(set().union(*said.values()))
 
 
 def test_the_thought_names_what_moved_the_mood_in_its_direction() -> None:
