@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from itertools import count
 
 import pytest
@@ -33,7 +34,7 @@ def test_the_bare_environment_is_an_environment() -> None:
 
 def test_speed_counts_the_turns_that_were_played(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = count()
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
     said = ["a"] * 8
     assert bench._gymnasium(EchoEnv(max_turns=4), 4, said) == 8 / 2
     assert bench._gymnasium(EchoEnv(max_turns=2), 4, said) == 4 / 2
