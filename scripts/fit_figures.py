@@ -68,7 +68,7 @@ def dispositions(data: Data) -> dict[str, float]:
 def entries(data: Data) -> dict[str, Any]:
     """What taking out one entry of the Chinese lexicon does to r, with the shipped weights.
 
-    Only the replies that hold a part of the entry are measured anew. Keys: `entries`, how many; `largest`, the largest
+    Only replies in whose dialogue a part of the entry stands are measured anew. Keys: `entries`, how many; `largest`, the largest
     absolute change of r, and the entry that makes it; `r`, with all of them.
     """
     table = json.loads(WEIGHTS.read_text(encoding="utf-8"))
@@ -77,10 +77,11 @@ def entries(data: Data) -> dict[str, Any]:
     file = WEIGHTS.with_name("lexicon_zh.yaml")
     groups = yaml.safe_load(file.read_text(encoding="utf-8"))
     read_text, moved = tables._read, {}
+    texts = ["\n".join((*moment.heard, *moment.replies, moment.reply)) for moment in data.moments]
     names = list(dict.fromkeys(entry for group in groups.values() for entry in group))
     for entry in names:
         parts = {a + b for a, b in pairwise(entry)} or {entry}
-        touched = [i for i, moment in enumerate(data.moments) if any(part in moment.reply for part in parts)]
+        touched = [i for i, text in enumerate(texts) if any(part in text for part in parts)]
         rest = yaml.safe_dump({name: [e for e in group if e != entry] for name, group in groups.items()})
         tables._read = lambda name, rest=rest: rest if name == "lexicon_zh.yaml" else read_text(name)
         forget()

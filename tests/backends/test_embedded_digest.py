@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DIGEST = "74948eaf85daa821c3560d21f69a76ce602d20cfd2456594f86587f2cea4a69a"
+DIGEST = "13716cce1dc37390bd746c709264babde1ce8d959b8043f5ecc97a577e6db8eb"
 SCRIPT = """
 import asyncio, hashlib, json, sys
 from rlver_gym.envs.registration import make_env

@@ -13,7 +13,7 @@ from typing import Any
 from rlver_gym.backends.embedded.person import Moment
 from rlver_gym.backends.embedded.reading import read
 from rlver_gym.backends.embedded.tables import phrases
-from rlver_gym.backends.embedded.thoughts import QUIET, strongest
+from rlver_gym.backends.embedded.thoughts import strongest
 from rlver_gym.seeding import child_seed
 from rlver_gym.text import has_chinese
 from rlver_gym.types import Appraisal
@@ -23,16 +23,20 @@ _GOOD = {
     "attention": "invitation", "feeling": "feeling", "hardship": "hardship", "praise": "praise",
     "agreement": "agreement", "insight": "insight", "advice": "advice",
 }  # fmt: skip
-_BAD = {
-    "advice": "advice_bad", "comfort": "comfort_bad", "courtesy": "courtesy_bad", "dismissal": "dismissal_bad",
-    "blame": "blame_bad", "comparison": "comparison_bad", "referral": "referral_bad", "long": "length_bad",
-    "markup": "length_bad", "hedging": "hedging_bad", "repetition": "repeat_bad", "similar": "repeat_bad",
-    "copying": "copy_bad", "empty": "empty_bad", "terse": "empty_bad", "gibberish": "odd_bad",
-    "wrong_language": "odd_bad", "forged": "odd_bad", "role_reversal": "odd_bad", "flood": "odd_bad",
-    "stuffing": "courtesy_bad", "unlinked": "courtesy_bad",
+_RUDE = {
+    "blame": "blame_bad", "dismissal": "dismissal_bad", "comparison": "comparison_bad", "referral": "referral_bad",
+    "empty": "empty_bad", "gibberish": "odd_bad", "wrong_language": "odd_bad", "forged": "odd_bad",
+    "role_reversal": "odd_bad", "flood": "odd_bad", "copying": "copy_bad", "repetition": "repeat_bad",
 }  # fmt: skip
-"""Banks of reactions by theme (see `thoughts.THEMES`)."""
-_FORGIVEN = frozenset({"cold", "courtesy_bad", "comfort_bad", "advice_bad", "hedging_bad", "length_bad"})
+_BAD = {
+    "advice": "advice_bad", "comfort": "comfort_bad", "courtesy": "courtesy_bad", "length": "length_bad",
+    "markup": "length_bad", "hedging": "hedging_bad", "similar": "repeat_bad", "terse": "empty_bad",
+    "stuffing": "courtesy_bad", "unlinked": "unlinked_bad",
+}  # fmt: skip
+"""Banks of reactions by theme (see `thoughts.THEMES`); `_RUDE` come before all others and are never let pass."""
+_FORGIVEN = frozenset(
+    {"cold", "courtesy_bad", "comfort_bad", "advice_bad", "hedging_bad", "length_bad", "unlinked_bad"}
+)
 """Reactions that a person in a good mood softens."""
 
 _GUARDED = {"A": 20, "B": 35, "C": 55}
@@ -43,8 +47,9 @@ _GUARDED_BY_DIFFICULTY = 30
 _SPOKEN, _SPOKEN_QUIETLY = 90, 45
 """Percent of answers that begin with a reaction: to something the person would name, or to nothing in particular."""
 
-_FELT, _FELT_LESS = 56, 29
-"""Percent of answers that end with a feeling said outright, and how many fewer at full difficulty."""
+_FELT, _SLIPPED, _SLIPPED_LESS = 25, 52, 26
+"""Percent of open answers that end with a feeling said outright, of guarded ones, and how many of those fewer at full
+difficulty."""
 
 _SECRET_RUN = {"en": 30, "zh": 10}
 """Letters in a row of the hidden need that no line may hold."""
@@ -61,17 +66,18 @@ def answer(moment: Moment, appraisal: Appraisal) -> str:
     """
     texts = (*moment.heard, *moment.replies, moment.reply)
     spoken = frozenset[str]().union(*(_said(text, moment) for text in texts))
-    line = next(_lines(moment, spoken), "")
+    line, guarded = next(_lines(moment, spoken), ("", False))
     if moment.tier in ("F", "S") and line:
         return line
-    reaction = next(_reactions(moment, appraisal, spoken | _said(line, moment), always=not line), "")
-    felt = next(_felt(moment, spoken | _said(line, moment) | _said(reaction, moment)), "")
+    spoken |= _said(line, moment)
+    reaction = next(_reactions(moment, appraisal, spoken, always=not line, guarded=guarded), "")
+    felt = next(_felt(moment, appraisal, spoken | _said(reaction, moment), guarded), "")
     said = ("" if moment.language == "zh" else " ").join(part for part in (reaction, line, felt) if part)
-    return said or next(_lines(moment, frozenset()))
+    return said or next(_lines(moment, frozenset()))[0]
 
 
-def _lines(moment: Moment, spoken: frozenset[str]) -> Iterator[str]:
-    """Lines that may be said now, the fittest first; shuffled by the seed within each kind."""
+def _lines(moment: Moment, spoken: frozenset[str]) -> Iterator[tuple[str, bool]]:
+    """Lines that may be said now and whether they are guarded, the fittest first; the seed shuffles each kind."""
     kind = "guarded" if _draw(moment, "openness") < _guardedness(moment) else "open"
     person = moment.person
     other = "open" if kind == "guarded" else "guarded"
@@ -81,53 +87,60 @@ def _lines(moment: Moment, spoken: frozenset[str]) -> Iterator[str]:
     def authored(tier: str, openness: str) -> list[str]:
         return [line.text for line in person.lines if line.tier == tier and line.openness == openness]
 
-    def stock(tier: str, openness: str) -> Sequence[str]:
-        lines: Sequence[str] = bank[tier] if tier in "SF" else bank[tier][openness]
-        return lines
+    def fresh(texts: Iterable[str], openness: str) -> Iterator[tuple[str, bool]]:
+        return ((text, openness == "guarded") for text in _fresh(texts, moment, spoken))
 
     if moment.tier in ("F", "S"):
-        yield from _fresh([*authored(moment.tier, "open"), *authored(moment.tier, "guarded")], moment, spoken)
-        yield from _fresh(bank[moment.tier], moment, spoken)
-        tiers = tiers[1:]
-    tiers = tiers.replace("F", "")
+        yield from fresh([*authored(moment.tier, "open"), *authored(moment.tier, "guarded")], "open")
+        yield from fresh(bank[moment.tier], "open")
+    tiers = tiers.replace("F", "").replace("S", "")
     for tier in tiers:
         for openness in (kind, other):
-            yield from _fresh(authored(tier, openness), moment, spoken)
-    yield from _fresh([point.thought for point in person.background.timeline], moment, spoken)
+            yield from fresh(authored(tier, openness), openness)
+    yield from fresh([point.thought for point in person.background.timeline], "open")
     for tier in tiers:
         for openness in (kind, other):
-            yield from _fresh(stock(tier, openness), moment, spoken)
+            yield from fresh(bank[tier][openness], openness)
 
 
-def _felt(moment: Moment, spoken: frozenset[str]) -> Iterator[str]:
-    """What the person feels, in plain words; the reserved say it less often."""
-    if _draw(moment, "felt") < _FELT - _FELT_LESS * moment.difficulty // 100:
+def _felt(moment: Moment, appraisal: Appraisal, spoken: frozenset[str], guarded: bool) -> Iterator[str]:
+    """What the person feels, in plain words: slips out after a guarded line; said of their own accord after others.
+
+    Who is neither low nor moved has said in an open line what there was to say.
+    """
+    slipped = _SLIPPED - _SLIPPED_LESS * moment.difficulty // 100
+    kind = "guarded" if guarded else "low" if moment.mood < 40 else "warm" if appraisal.change > 0 else ""
+    if kind and _draw(moment, "felt") < (slipped if guarded else _FELT):
         bank: Mapping[str, Sequence[str]] = phrases(moment.language)["felt"]
-        yield from _fresh(bank["low" if moment.mood < 40 else "high"], moment, spoken)
+        yield from _fresh(bank[kind], moment, spoken)
 
 
-def _reactions(moment: Moment, appraisal: Appraisal, spoken: frozenset[str], always: bool) -> Iterator[str]:
-    key, loud = _reaction(moment, appraisal)
-    if not always and _draw(moment, "react") >= (_SPOKEN if loud else _SPOKEN_QUIETLY):
+def _reactions(
+    moment: Moment, appraisal: Appraisal, spoken: frozenset[str], *, always: bool, guarded: bool
+) -> Iterator[str]:
+    key, percent = _reaction(moment, appraisal)
+    if not always and _draw(moment, "react") >= percent:
         return
     bank: Mapping[str, Mapping[str, Sequence[str]]] = phrases(moment.language)["reactions"]
     tone = "low" if moment.mood < 40 else "high"
-    yield from _fresh(bank[key].get(tone) or bank[key]["all"], moment, spoken)
+    tones = bank[key]
+    yield from _fresh((tones.get("guarded") if guarded else None) or tones.get(tone) or tones["all"], moment, spoken)
     spare = bank["warm"][tone] if appraisal.change > 0 else bank["cold"]["all"]
     yield from _fresh(spare, moment, spoken)
 
 
-def _reaction(moment: Moment, appraisal: Appraisal) -> tuple[str, bool]:
-    """Which bank of reactions answers the reply, and whether there is something to name."""
+def _reaction(moment: Moment, appraisal: Appraisal) -> tuple[str, int]:
+    """Which bank of reactions answers the reply, and how often (percent)."""
+    themes = [name for name, loud in strongest(appraisal.moved, 1 if appraisal.change > 0 else -1) if loud]
+    often = _SPOKEN if themes else _SPOKEN_QUIETLY
     if appraisal.change > 0:
-        mover = next(iter(strongest(appraisal.moved, 1)), "")
         asked = any(sentence.asks for sentence in read(moment.reply, moment.language).sentences)
         if asked and _draw(moment, "asked") < 60:
-            return "question", True
-        return _GOOD.get(mover, "warm"), mover in _GOOD
-    mover = next((name for name in strongest(appraisal.moved, -1) if name not in QUIET), "")
-    key = _BAD.get(mover, "cold")
-    return ("mild" if moment.mood >= 70 and key in _FORGIVEN else key), bool(mover)
+            return "question", _SPOKEN
+        return _GOOD.get(themes[0], "warm") if themes else "warm", often
+    rude = next((_RUDE[name] for name in themes if name in _RUDE), "")
+    key = rude or (_BAD.get(themes[0], "cold") if themes else "cold")
+    return "mild" if moment.mood >= 70 and key in _FORGIVEN else key, 100 if rude else often
 
 
 def _guardedness(moment: Moment) -> int:

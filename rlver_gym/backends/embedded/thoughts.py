@@ -21,10 +21,9 @@ THEMES: Mapping[str, tuple[str, ...]] = {
     "insight": ("motives", "balance", "reframing"),
     "advice": ("advice", "proposal"),
     "attention": ("warmth", "intensity"),
-    "brief": ("brief",),
     "speaks_as_i": ("first", "opens_with_i", "particle", "opens_with_particle", "exclamations", "playful"),
     "addresses_you": ("second", "together"),
-    "long": ("length", "sentences", "paragraphs", "sentence_length"),
+    "length": ("brief", "length", "sentences", "paragraphs", "sentence_length"),
     "markup": ("markup", "enumeration", "formal"),
     "comfort": ("comfort",),
     "courtesy": ("courtesy", "offer"),
@@ -45,8 +44,10 @@ _CONTENT = (
 _FEELINGS = {10: "up_high", 5: "up", 0: "flat", -5: "down", -10: "down_low"}
 _FITS = {10: "good", 5: "some", 0: "none", -5: "bad", -10: "awful"}
 """Banks by what a reply can do to the mood, in mood points."""
-QUIET = frozenset({"brief", "addresses_you", "speaks_as_i", "expectation", "mood", "carried"})
-"""Themes that a person would name only if nothing else moved them."""
+_PLAIN = frozenset({"addresses_you", "speaks_as_i"})
+"""Themes that a person would name only after all others."""
+_STATE = frozenset({"expectation", "mood", "carried"})
+"""What is about the person at this moment and not about the reply; named only if nothing in the reply moved them."""
 
 
 def theme(mover: str) -> str:
@@ -54,20 +55,27 @@ def theme(mover: str) -> str:
     return _THEME.get(mover, mover)
 
 
-def strongest(moved: Sequence[tuple[str, int]], sign: int) -> list[str]:
-    """Themes that moved the mood in the direction of `sign` on the whole, loud ones first, then by size."""
+def strongest(moved: Sequence[tuple[str, int]], sign: int) -> list[tuple[str, bool]]:
+    """Themes that moved the mood in the direction of `sign` on the whole, and whether a person would name each aloud.
+
+    Those come first, then by size; what is about the person and not about the reply is left out if there is anything
+    else.
+    """
     worth: dict[str, int] = {}
     for name, points in moved:
         if name != "step":
             worth[theme(name)] = worth.get(theme(name), 0) + points
-    named = [(name, points) for name, points in worth.items() if points * sign > 0]
-    return [name for name, _ in sorted(named, key=lambda pair: (pair[0] in QUIET, -abs(pair[1])))]
+    plain = _PLAIN | ({"length"} if sign > 0 or any(name == "brief" for name, _ in moved) else set())
+    named = sorted((name for name, points in worth.items() if points * sign > 0), key=lambda name: -abs(worth[name]))
+    loud = [name for name in named if name not in plain and name not in _STATE]
+    quiet = [name for name in named if name in plain] or (named if not loud else [])
+    return [(name, True) for name in loud] + [(name, False) for name in quiet]
 
 
 def thought(moved: Sequence[tuple[str, int]], change: int, gate: str, moment: Moment) -> str:
     """The one or two strongest themes in plain words, the gate before all others."""
     sign = "+" if change > 0 else "-"
-    names = strongest(moved, 1 if change > 0 else -1)
+    names = [name for name, _ in strongest(moved, 1 if change > 0 else -1)]
     keys = [f"{theme(gate)}-"] * bool(gate) + [f"{name}{sign}" for name in names]
     bank: Mapping[str, Sequence[str]] = phrases(moment.language)["thoughts"]
     keys = [key for key in dict.fromkeys(keys) if key in bank][:2] or ["nothing"]
