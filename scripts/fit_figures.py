@@ -68,8 +68,8 @@ def dispositions(data: Data) -> dict[str, float]:
 def entries(data: Data) -> dict[str, Any]:
     """What taking out one entry of the Chinese lexicon does to r, with the shipped weights.
 
-    Only replies in whose dialogue a part of the entry stands are measured anew. Keys: `entries`, how many; `largest`, the largest
-    absolute change of r, and the entry that makes it; `r`, with all of them.
+    Only replies in whose dialogue a part of the entry stands are measured anew. Keys: `entries`, how many; `largest`,
+    the largest absolute change of r, and the entry that makes it; `r`, with all of them.
     """
     table = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     everyone = np.ones(len(data.changes), dtype=bool)
