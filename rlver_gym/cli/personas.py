@@ -1,8 +1,9 @@
-"""`rlver-gym personas list | show | check | import`."""
+"""`rlver-gym personas list | show | check | generate | import | export`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,11 +13,14 @@ from rich.table import Table
 
 from rlver_gym.cli import options
 from rlver_gym.cli.console import safe_text
-from rlver_gym.errors import SetupError, UnknownNameError
+from rlver_gym.errors import PersonaError, SetupError, UnknownNameError
 from rlver_gym.types import Language
-from rlver_gym.users.check import check_people
-from rlver_gym.users.library import LANGUAGES, SPLITS, load_personas
+from rlver_gym.users.census import balance, census
+from rlver_gym.users.check import Problem, check_people
+from rlver_gym.users.generate import generate
+from rlver_gym.users.library import LANGUAGES, SPLITS, load_personas, load_stock
 from rlver_gym.users.persona import Persona
+from rlver_gym.users.profiles import profile_of
 
 app = typer.Typer(no_args_is_help=True)
 Source = Annotated[Path | None, typer.Argument(help="A file or folder of people; the package's own if left out.")]
@@ -67,17 +71,64 @@ def show(person_id: str, path: Source = None, as_json: options.AsJson = False) -
 @app.command("check")
 def check(path: Source = None, as_json: options.AsJson = False) -> None:
     """Check people against the rules; exit 1 if one is broken."""
-    people = load_personas(path)
-    problems = check_people(people)
+    people: tuple[Persona, ...] = ()
+    try:
+        people = load_personas(path)
+        problems = check_people(people) + (balance(people) if path is None else [])
+    except PersonaError as error:
+        place = str(error.details.get("field", ""))
+        problems = [Problem(str(error.details.get("persona", "")), "schema", place, str(error))]
     if as_json:
         rows = [{"persona": p.persona, "rule": p.rule, "field": p.field, "problem": p.text} for p in problems]
-        print(json.dumps({"people": len(people), "problems": rows}, ensure_ascii=False))
+        print(json.dumps(census(people) | {"problems": rows}, ensure_ascii=False))
     else:
         for problem in problems:
             print(f"{problem.persona}: {problem.rule}: {problem.field}: {problem.text}")
         print(f"{len(people)} people, {len(problems)} problems")
     if problems:
         raise typer.Exit(1)
+
+
+@app.command("generate")
+def generate_people(
+    out: Annotated[Path, typer.Option("--out", help="New JSONL file of people.")],
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many people.")] = 100,
+    seed: options.Seed = 0,
+    split: Annotated[str, typer.Option("--split", help="Whose scenarios and characters: train or test.")] = "train",
+    language: options.LanguageName = None,
+    stock: Annotated[
+        Path | None, typer.Option("--stock", help="Folder of stock; the package's own if left out.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Compose new people of the written stock, half of them in each language unless one is named."""
+    wanted: tuple[Language, ...] = (_one_of("language", language, LANGUAGES),) if language else LANGUAGES
+    parts = load_stock(stock)
+    people = [
+        person
+        for index, spoken in enumerate(wanted)
+        for person in generate(
+            parts,
+            count=(count + len(wanted) - 1 - index) // len(wanted),
+            seed=seed,
+            split=_one_of("split", split, SPLITS),
+            language=spoken,
+        )
+    ]
+    _write(out, (person.model_dump_json() for person in people))
+    print(json.dumps({"people": len(people), "out": str(out)}) if as_json else f"{len(people)} people in {out}")
+
+
+@app.command("export")
+def export_people(
+    out: Annotated[Path, typer.Option("--out", help="New JSONL file of profiles.")],
+    path: Source = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write people as profiles in the form of SAGE and RLVER."""
+    people = load_personas(path)
+    _write(out, (json.dumps(profile_of(person), ensure_ascii=False) for person in people))
+    print(json.dumps({"people": len(people), "out": str(out)}) if as_json else f"{len(people)} profiles in {out}")
 
 
 @app.command("import")
@@ -87,12 +138,16 @@ def import_people(
     as_json: options.AsJson = False,
 ) -> None:
     """Read profiles in the form of SAGE and RLVER and write them as people of ours."""
+    people = load_personas(source)
+    _write(out, (person.model_dump_json() for person in people))
+    print(json.dumps({"people": len(people), "out": str(out)}) if as_json else f"{len(people)} people in {out}")
+
+
+def _write(out: Path, lines: Iterable[str]) -> None:
     if out.exists():
         raise SetupError(f"--out {out}: this exists; name a new file")
-    people = load_personas(source)
     with out.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(person.model_dump_json() + "\n" for person in people)
-    print(json.dumps({"people": len(people), "out": str(out)}) if as_json else f"{len(people)} people in {out}")
+        file.writelines(line + "\n" for line in lines)
 
 
 def _one_of(what: str, value: str | None, known: tuple[Any, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Profiles in the form that SAGE and RLVER released: read as people of ours.
+"""Profiles in the form that SAGE and RLVER released: read as people of ours, and written from them.
 
 One JSON object a line with `player` (who), `scene` (what happened, the hidden need under its last heading), `task` (the
 need), `main_cha` (temperament), `cha_group` (traits), and in some files `first_talk` (first words) and `topic`.
@@ -13,6 +13,7 @@ from typing import Any
 
 from rlver_gym.errors import PersonaError
 from rlver_gym.text import has_chinese
+from rlver_gym.types import Language
 from rlver_gym.users.persona import HiddenNeed, Persona, Provenance, Temperament, Voice
 
 _NEEDS: tuple[tuple[HiddenNeed, str], ...] = (
@@ -25,6 +26,29 @@ _NEEDS: tuple[tuple[HiddenNeed, str], ...] = (
     ("analysis", "辩证|dialectic|balanced"),
     ("advice", "建议|advice"),
 )
+_LABELS: dict[Language, dict[HiddenNeed, str]] = {
+    "en": {
+        "analysis": "A balanced analysis of what happened",
+        "advice": "Practical advice",
+        "motives": "An explanation of why the others acted as they did",
+        "reflection": "Guidance to self-reflection",
+        "praise": "Sincere praise of specific deeds",
+        "listening": "To be listened to",
+        "empathy": "Deep empathy",
+        "not_my_fault": "Agreement that it was not my fault",
+    },
+    "zh": {
+        "analysis": "辩证地分析事情",
+        "advice": "实用的建议",
+        "motives": "弄清别人这样做的原因",
+        "reflection": "引导自我反思",
+        "praise": "真诚具体的夸奖",
+        "listening": "有人倾听",
+        "empathy": "深入的共情",
+        "not_my_fault": "认同自己没有错",
+    },
+}
+"""How a written profile names each need; what is read there need not be guessed from the words that follow."""
 _TEMPERAMENTS: dict[str, Temperament] = {
     "负面型": "negative",
     "被动型": "passive",
@@ -32,6 +56,8 @@ _TEMPERAMENTS: dict[str, Temperament] = {
     "negative": "negative",
     "passive": "passive",
     "avoidant": "avoidant",
+    "even": "even",
+    "平和型": "even",
 }
 _GENDERS = {"男性": "male", "男": "male", "女性": "female", "女": "female", "male": "male", "female": "female"}
 _NEED_HEADING = re.compile(r"\n[#*\s]*(?:隐藏主题|hidden theme)[*\s]*[:：][*\s]*", re.IGNORECASE)
@@ -58,6 +84,56 @@ _TOPIC_OPENINGS = {
 }
 
 
+def profile_of(person: Persona) -> dict[str, Any]:
+    """The person as one profile: what `persona_from_profile` reads, with all that is told of them in its two texts.
+
+    Lines, mood signs and the openings after the first have no place in a profile and are lost.
+    """
+    words = _WORDS[person.language]
+    who = {
+        words["name"]: person.name,
+        words["age"]: "" if person.age is None else str(person.age),
+        words["gender"]: words.get(person.gender, person.gender),
+        words["occupation"]: person.occupation,
+        words["interests"]: "; ".join(person.interests),
+        words["habits"]: person.habits,
+        words["voice"]: person.voice.style,
+    }
+    story = person.background
+    happened = [
+        story.cause,
+        *(f"{event.when}: {event.what} ({event.thought})" for event in story.timeline),
+        f"{story.conflict} {story.conflict_reason}".strip(),
+        *story.tried,
+        story.current,
+        person.profile,
+    ]
+    task = f"{_LABELS[person.language][person.hidden_need]}: {person.need_text}"
+    return {
+        "id": person.id,
+        "player": "\n".join(f"{name}: {text}" for name, text in who.items() if text),
+        "scene": "\n".join([*filter(None, happened), "", f"{words['need']}: {task}"]),
+        "task": task,
+        "main_cha": words[person.temperament],
+        "cha_group": list(person.traits),
+        "first_talk": person.opening,
+    }
+
+
+_WORDS: dict[Language, dict[str, str]] = {
+    "en": {
+        "name": "Name", "age": "Age", "gender": "Gender", "occupation": "Occupation", "interests": "Interests",
+        "habits": "Habits", "voice": "Voice", "need": "Hidden theme", "negative": "negative", "passive": "passive",
+        "avoidant": "avoidant", "even": "even", "female": "female", "male": "male",
+    },
+    "zh": {
+        "name": "姓名", "age": "年龄", "gender": "性别", "occupation": "职业", "interests": "爱好", "habits": "习惯",
+        "voice": "说话方式", "need": "隐藏主题", "negative": "负面型", "passive": "被动型", "avoidant": "回避型",
+        "even": "平和型", "female": "女性", "male": "男性",
+    },
+}  # fmt: skip
+
+
 def is_profile(record: Mapping[str, Any]) -> bool:
     """Whether a record has the form of a SAGE or RLVER profile."""
     return "player" in record and "scene" in record
@@ -77,7 +153,7 @@ def persona_from_profile(record: Mapping[str, Any], *, source: str) -> Persona:
     player, scene = _text(record, "player", identity), _text(record, "scene", identity)
     story, need = _split_need(scene)
     need = str(record.get("task") or need)
-    language = "zh" if has_chinese(player + scene) else "en"
+    language: Language = "zh" if has_chinese(player + scene) else "en"
     first = str(record.get("first_talk") or "").strip()
     topic = str(record.get("topic") or "").strip()
     templates = _TOPIC_OPENINGS if topic else _GENERIC_OPENINGS
@@ -115,6 +191,9 @@ def _split_need(scene: str) -> tuple[str, str]:
 
 
 def _need(text: str, identity: str) -> HiddenNeed:
+    for need, label in (pair for labels in _LABELS.values() for pair in labels.items()):
+        if text.startswith(f"{label}: "):
+            return need
     for need, pattern in _NEEDS:
         if re.search(pattern, text, re.IGNORECASE):
             return need

@@ -30,6 +30,7 @@ from rlver_gym.types import Appraisal, Language, Message, Prompt
 from rlver_gym.users.persona import Background, Event, Persona
 from rlver_gym.users.reply import leaks
 from tests.backends.tricks import TRICKS
+from tests.people import PEOPLE
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "rlver_gym" / "backends" / "embedded" / "data"
@@ -43,9 +44,7 @@ GOOD: dict[Language, str] = {
 
 @cache
 def people() -> tuple[Persona, ...]:
-    files = sorted((ROOT / "personas").glob("*/*.yaml"))
-    assert files, "personas/ holds nobody"
-    return tuple(Persona.model_validate(yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files)
+    return tuple(PEOPLE.values())
 
 
 def stranger(person: Persona) -> Persona:
@@ -212,6 +211,7 @@ def test_the_reply_matters() -> None:
 SCRIPT = """
 import hashlib, sys
 from tests.backends.test_embedded import people, play, policy
+from tests.people import PEOPLE
 seed = int(sys.argv[1])
 played = [play(person, policy(name), seed=seed) for person in people()[::3] for name in ("listener", "random")]
 print(hashlib.sha256(repr(played).encode()).hexdigest())

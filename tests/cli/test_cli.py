@@ -13,6 +13,7 @@ import pytest
 from rlver_gym.cli.live import write_files
 from rlver_gym.rollouts.store import EpisodeStore, read_episodes
 from tests.fake_openai import FakeOpenAI, error
+from tests.people import FOLDER
 
 
 def cli(*words: str, cwd: Path, stdin: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
@@ -82,9 +83,8 @@ def test_out_must_be_new_unless_resumed(tmp_path: Path) -> None:
 
 def test_play_hides_moods_until_the_end(tmp_path: Path) -> None:
     replies = "What happened?\nAnd then?\n"
-    run = cli(
-        "play", "--person", "en-maya-lab", "--seed", "1", "--max-turns", "2", "--out", "p", cwd=tmp_path, stdin=replies
-    )
+    words = ["--personas", str(FOLDER), "--person", "en-maya-lab", "--seed", "1", "--max-turns", "2", "--out", "p"]
+    run = cli("play", *words, cwd=tmp_path, stdin=replies)
     assert run.returncode == 0, run.stderr
     (episode,) = read_episodes(tmp_path / "p" / "episodes.jsonl")
     assert [turn.said for turn in episode.turns] == ["What happened?", "And then?"]
@@ -108,7 +108,7 @@ def test_play_hides_moods_until_the_end(tmp_path: Path) -> None:
         (["rollout", "--language", "fr"], "there are 'en', 'zh'"),
         (["rollout", "--personas", "no/where.yaml"], "no/where.yaml"),
         (["demo", "--backend", "cassette:missing.jsonl"], "missing.jsonl"),
-        (["personas", "show", "en-maya-lap"], "did you mean 'en-maya-lab'"),
+        (["personas", "show", "en-maya-lap", str(FOLDER)], "did you mean 'en-maya-lab'"),
         (["personas", "list", "--split", "dev"], "there are 'test', 'train'"),
         (["personas", "import", "missing.jsonl", "--out", "x.jsonl"], "missing.jsonl"),
     ],
@@ -158,11 +158,13 @@ def test_a_broken_world_exits_with_three_and_keeps_the_episodes(tmp_path: Path) 
 
 def test_personas_commands(tmp_path: Path) -> None:
     listed = json.loads(cli("personas", "list", "--json", cwd=tmp_path).stdout)
-    assert [sum(row["language"] == language for row in listed) for language in ("en", "zh")] == [6, 6]
-    page = cli("personas", "show", "zh-lin-team", cwd=tmp_path).stdout
+    counts = [sum(row["language"] == language for row in listed) for language in ("en", "zh")]
+    assert counts[0] == counts[1] > 0
+    page = cli("personas", "show", "zh-lin-team", str(FOLDER), cwd=tmp_path).stdout
     assert "林予安" in page and "Timeline" in page
-    checked = cli("personas", "check", "--json", cwd=tmp_path)
-    assert json.loads(checked.stdout) == {"people": 12, "problems": []} and checked.returncode == 0
+    checked = cli("personas", "check", str(FOLDER), "--json", cwd=tmp_path)
+    report = json.loads(checked.stdout)
+    assert (checked.returncode, report["people"], report["problems"]) == (0, 12, [])
     profile = {
         "id": "p1", "player": "* 姓名：甲乙\n* 年龄：30岁\n", "scene": "一件事。\n####隐藏主题:\n***你希望对方用心倾听",
         "task": "你希望对方用心倾听", "main_cha": "被动型", "cha_group": ["安静"],
@@ -173,8 +175,11 @@ def test_personas_commands(tmp_path: Path) -> None:
     assert json.loads(played.stdout)["scored"] == 2
     broken = json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8")) | {"hidden_need": "money"}
     (tmp_path / "out.jsonl").write_text(json.dumps(broken), encoding="utf-8")
-    run = cli("personas", "check", "out.jsonl", cwd=tmp_path)
-    assert run.returncode == 2 and "out.jsonl, line 1: person 'p1': hidden_need" in run.stderr
+    run = cli("personas", "check", "out.jsonl", "--json", cwd=tmp_path)
+    (problem,) = json.loads(run.stdout)["problems"]
+    assert (run.returncode, problem["persona"], problem["rule"], problem["field"]) == (1, "p1", "schema", "hidden_need")
+    assert "out.jsonl, line 1: person 'p1': hidden_need" in problem["problem"]
+    assert cli("personas", "list", "out.jsonl", cwd=tmp_path).returncode == 2
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp936"])

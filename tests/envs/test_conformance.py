@@ -22,6 +22,7 @@ import rlver_gym
 from rlver_gym.backends.scripted import ScriptedBackend
 from rlver_gym.envs.registration import DIFFICULTIES
 from rlver_gym.errors import EpisodeStateError, SetupError, UnknownNameError
+from tests.people import FOLDER, PEOPLE
 
 IDS = tuple(DIFFICULTIES)
 REPLIES = (
@@ -294,13 +295,13 @@ def test_wrong_arguments_fail_at_construction(arguments: dict[str, object], mess
 )
 def test_wrong_reset_options_fail(options: dict[str, object], message: str) -> None:
     with pytest.raises(SetupError, match=message):
-        gymnasium.make("RLVER-Vanilla-v0").reset(options=options)
+        gymnasium.make("RLVER-Vanilla-v0", personas=FOLDER).reset(options=options)
 
 
 def test_people_can_be_objects_and_paths() -> None:
-    maya = next(person for person in rlver_gym.load_personas() if person.id == "en-maya-lab")
+    maya = PEOPLE["en-maya-lab"]
     assert gymnasium.make("RLVER-Vanilla-v0", personas=[maya]).reset(seed=1)[1]["persona_id"] == "en-maya-lab"
-    folder = Path(__file__).parents[2] / "personas" / "zh"
+    folder = FOLDER / "zh"
     assert gymnasium.make("RLVER-Vanilla-v0", personas=folder).reset(seed=1)[1]["persona_id"].startswith("zh-")
     with pytest.raises(UnknownNameError):
         gymnasium.make("RLVER-Vanilla-v0", personas="no/such/folder")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rlver_gym import Episode, Persona, Scenario, ScriptedBackend, Session, SessionSettings, StopReason, load_personas
+from rlver_gym import Episode, Persona, Scenario, ScriptedBackend, Session, SessionSettings, StopReason
 from rlver_gym.backends.base import Generation, SamplingConfig
 from rlver_gym.envs.session import MAX_REPLY_CHARS, Step
 from rlver_gym.errors import (
@@ -23,8 +23,9 @@ from rlver_gym.errors import (
     UnknownNameError,
 )
 from rlver_gym.types import Prompt, Usage
+from tests.people import PEOPLE
 
-MAYA: Persona = next(person for person in load_personas() if person.id == "en-maya-lab")
+MAYA: Persona = PEOPLE["en-maya-lab"]
 SCENARIO = Scenario(env_id="RLVER-Vanilla-v0", persona_id=MAYA.id, seed=3)
 
 

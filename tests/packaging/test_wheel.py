@@ -129,8 +129,8 @@ def test_the_installed_package_has_its_people_and_knows_its_ids(installed: Path,
     assert done.returncode == 0, done.stderr
     file, count, languages = json.loads(done.stdout)
     assert Path(file).resolve().is_relative_to(installed.resolve())
-    shipped = [path for path in (ROOT / "personas").rglob("*.yaml") if path.is_file()]
-    assert (count, languages) == (len(shipped), ["en", "zh"])
+    shipped = [path.read_text(encoding="utf-8") for path in (ROOT / "personas" / "people").glob("*.jsonl")]
+    assert (count, languages) == (sum(text.count("\n") for text in shipped), ["en", "zh"])
     assert count >= 12
 
 

@@ -17,12 +17,11 @@ from rlver_gym.text import has_template_token
 from rlver_gym.types import Appraisal, Message, Prompt
 from rlver_gym.users.appraisal import read_appraisal
 from rlver_gym.users.complaints import complaint
-from rlver_gym.users.library import load_personas
 from rlver_gym.users.persona import Persona
 from rlver_gym.users.simulator import CallLog, UserSimulator
+from tests.people import PEOPLE
 
 render_module = importlib.import_module("rlver_gym.prompts.render")
-PEOPLE = {person.id: person for person in load_personas()}
 MAYA, LIN = PEOPLE["en-maya-lab"], PEOPLE["zh-lin-team"]
 FENCE = "0a1b2c3d4e"
 REPLIES = {"en": "How did it come out?", "zh": "后来是怎么知道的？"}

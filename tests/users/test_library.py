@@ -52,7 +52,7 @@ def test_our_own_people_are_twelve_half_in_each_language_with_both_splits() -> N
 
 
 def test_the_folder_gives_the_same_people_as_the_package() -> None:
-    assert load_personas(Path(__file__).parents[2] / "personas") == load_personas()
+    assert load_personas(Path(__file__).parents[2] / "personas" / "people") == load_personas()
 
 
 @pytest.mark.parametrize("language", ["de", "EN", ""])

@@ -8,10 +8,9 @@ import pytest
 
 from rlver_gym.types import Appraisal, Message
 from rlver_gym.users.complaints import complaint
-from rlver_gym.users.library import load_personas
 from rlver_gym.users.reply import LEAK, leaks, normal, problems
+from tests.people import PEOPLE
 
-PEOPLE = {person.id: person for person in load_personas()}
 MAYA, LIN = PEOPLE["en-maya-lab"], PEOPLE["zh-lin-team"]
 REPLY_EN = "It sounds like you spent a whole winter finding out what those clocks had really been doing."
 REPLY_ZH = "听下来这几个月你一直卡在那张时间表上，谁也没有问过你当时是怎么想的，换了谁都会觉得憋得慌。"

@@ -14,10 +14,9 @@ from rlver_gym.backends.scripted import ScriptedBackend
 from rlver_gym.errors import BackendError, ContextOverflowFault, RateLimitFault, UnusableAnswerFault
 from rlver_gym.prompts import render
 from rlver_gym.types import Appraisal, Prompt, Usage
-from rlver_gym.users.library import load_personas
 from rlver_gym.users.simulator import MAX_MESSAGE_CHARS, CallLog, UserSimulator, UserState
+from tests.people import PEOPLE
 
-PEOPLE = {person.id: person for person in load_personas()}
 MAYA, LIN = PEOPLE["en-maya-lab"], PEOPLE["zh-lin-team"]
 REPLY = "How did you find out?"
 USAGE = Usage(calls=1, prompt_tokens=100, completion_tokens=10, cached_tokens=0)

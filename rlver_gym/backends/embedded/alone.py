@@ -38,7 +38,11 @@ _KINDS = (
 STUFFED, STUFFING = 4, 9
 """A reply with so many kinds of kind phrases, one for every so many characters, is a list of them."""
 REVERSED = 4
-"""So much of oneself and nothing of the other is the person's part."""
+"""So much of oneself, with no word to the other and nothing done for them, is the person's part."""
+_FOR_ANOTHER = (
+    "invitation", "hearing", "acknowledgement", "praise", "agreement", "advice", "offer", "courtesy", "comfort",
+    "warmth",
+)  # fmt: skip
 
 
 @lru_cache(maxsize=2048)
@@ -103,7 +107,7 @@ def _oddities(text: str, reply: Reading) -> dict[str, int]:
         "gibberish": int(not nothing and form.gibberish(reply)),
         "wrong_language": form.wrong_language(text, reply.language),
         "forged": int(marks["verdict"] > 0 or form.forged(text)),
-        "role_reversal": int(marks["first"] >= REVERSED and not marks["second"]),
+        "role_reversal": int(marks["first"] >= REVERSED and not any(marks[act] for act in ("second", *_FOR_ANOTHER))),
         "flood": form.flood(text),
         "stuffing": int(kinds >= STUFFED and form.size(size, reply.language) < STUFFING * kinds),
         "terse": int(0 < size <= TERSE[reply.language]),
