@@ -13,8 +13,9 @@ from rlver_gym.types import Language
 from rlver_gym.users.check import Problem
 from rlver_gym.users.copies import first_words, names_of, told
 from rlver_gym.users.persona import HiddenNeed, Persona, Temperament
+from rlver_gym.users.stock import Split
 
-EXPECTED: Mapping[tuple[str, str], int] = {
+EXPECTED: Mapping[tuple[Split, Language], int] = {
     ("train", "en"): 250,
     ("train", "zh"): 250,
     ("test", "en"): 50,
@@ -57,7 +58,7 @@ def census(people: Sequence[Persona]) -> dict[str, Any]:
 def balance(people: Sequence[Persona]) -> list[Problem]:
     """What is missing from the balance that the shipped people keep."""
     found: list[tuple[str, str]] = []
-    cells: Counter[tuple[str, str]] = Counter((person.split, person.language) for person in people)
+    cells: Counter[tuple[Split, Language]] = Counter((person.split, person.language) for person in people)
     for cell in cells.keys() | EXPECTED.keys():
         if cells[cell] != EXPECTED.get(cell, 0):
             found.append((" ".join(cell), f"{cells[cell]} people, must be {EXPECTED.get(cell, 0)}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from typer.testing import CliRunner
@@ -15,7 +15,9 @@ from rlver_gym.errors import PersonaError
 from rlver_gym.prompts import render
 from rlver_gym.types import Appraisal
 from rlver_gym.users.library import load_personas
-from rlver_gym.users.profiles import is_profile, persona_from_profile
+from rlver_gym.users.persona import HiddenNeed, Persona
+from rlver_gym.users.profiles import is_profile, persona_from_profile, profile_of
+from tests.people import FOLDER, PEOPLE
 
 ZH: dict[str, Any] = {
     "id": "p-1",
@@ -181,3 +183,26 @@ def answer_prompt(person: Any) -> str:
         **{"fence": "0a1b", "complaint": "", "appraisal": Appraisal(thought="还行", change=0)},
     }
     return render("answer", **variables).messages[0]["content"]
+
+
+@pytest.mark.parametrize("need", get_args(HiddenNeed))
+@pytest.mark.parametrize("person", PEOPLE.values(), ids=PEOPLE)
+def test_a_person_comes_back_from_a_profile(person: Persona, need: HiddenNeed) -> None:
+    person = person.model_copy(update={"hidden_need": need})
+    record = json.loads(json.dumps(profile_of(person)))
+    again = persona_from_profile(record, source="a test")
+    kept = ("id", "language", "name", "age", "gender", "occupation", "temperament", "traits", "hidden_need", "opening")
+    assert {name: getattr(again, name) for name in kept} == {name: getattr(person, name) for name in kept}
+    assert person.need_text in again.need_text and person.need_text not in again.profile
+    for text in (person.habits, person.background.cause, person.background.current):
+        assert text in again.profile
+    assert is_profile(record) and persona_from_profile(profile_of(again), source="a test").hidden_need == need
+
+
+def test_export_and_import_are_commands(tmp_path: Path) -> None:
+    out, back = tmp_path / "out.jsonl", tmp_path / "back.jsonl"
+    runner = CliRunner()
+    assert runner.invoke(app, ["export", str(FOLDER), "--out", str(out)]).exit_code == 0
+    assert runner.invoke(app, ["import", str(out), "--out", str(back)]).exit_code == 0
+    assert [person.id for person in load_personas(back)] == sorted(PEOPLE)
+    assert runner.invoke(app, ["export", "--out", str(out)]).exit_code != 0, "an existing file is not written over"
