@@ -1,7 +1,8 @@
-"""`rlver-gym personas list | show | check | generate | import | export`."""
+"""`rlver-gym personas list | show | check | generate | write | import | export`."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from rlver_gym.backends import make_backend
 from rlver_gym.cli import options
 from rlver_gym.cli.console import safe_text
 from rlver_gym.errors import PersonaError, SetupError, UnknownNameError
@@ -21,6 +23,7 @@ from rlver_gym.users.generate import generate
 from rlver_gym.users.library import LANGUAGES, SPLITS, load_personas, load_stock
 from rlver_gym.users.persona import Persona
 from rlver_gym.users.profiles import profile_of
+from rlver_gym.users.writer import Rejected, plan, write_people
 
 app = typer.Typer(no_args_is_help=True)
 Source = Annotated[Path | None, typer.Argument(help="A file or folder of people; the package's own if left out.")]
@@ -117,6 +120,48 @@ def generate_people(
     ]
     _write(out, (person.model_dump_json() for person in people))
     print(json.dumps({"people": len(people), "out": str(out)}) if as_json else f"{len(people)} people in {out}")
+
+
+@app.command("write")
+def write(
+    out: Annotated[Path, typer.Option("--out", help="JSONL file of people; one that exists is gone on with.")],
+    backend: Annotated[str, typer.Option("--backend", help="Model that writes: openai:MODEL.")],
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many people.")] = 10,
+    seed: options.Seed = 0,
+    language: Annotated[str, typer.Option("--language", help="Language of the people: en or zh.")] = "en",
+    terms: Annotated[str, typer.Option("--license", help="Terms of the model's texts.")] = "as of the model",
+    as_json: options.AsJson = False,
+) -> None:
+    """Let a language model write new people, step by step; exit 1 if fewer came out than were asked for."""
+    spoken: Language = _one_of("language", language, LANGUAGES)
+    known = list(load_personas(language=spoken)) + (list(load_personas(out)) if out.exists() else [])
+    samples = [phrase for one in load_stock().characters if one.language == spoken for phrase in one.voice.phrases]
+    plans = plan(count=count, seed=seed, language=spoken, samples=samples)
+    model = make_backend(backend)
+    rejected: list[Rejected] = []
+
+    async def work() -> None:
+        written = write_people(plans, model, language=spoken, known=known, license=terms)
+        try:
+            async for one in written:
+                if isinstance(one, Persona):
+                    with out.open("a", encoding="utf-8", newline="\n") as file:
+                        file.write(one.model_dump_json() + "\n")
+                else:
+                    rejected.append(one)
+                    Console(stderr=True).print(safe_text(f"{one.id} was not used: {one.reason}", "dim"))
+        finally:
+            await model.aclose()
+
+    asyncio.run(work())
+    ids = {one.id for one in plans}
+    people = sum(one.id in ids for one in load_personas(out)) if out.exists() else 0
+    if as_json:
+        print(json.dumps({"people": people, "rejected": len(rejected), "out": str(out)}))
+    else:
+        print(f"{people} of {count} people in {out}, {len(rejected)} not used")
+    if people < count:
+        raise typer.Exit(1)
 
 
 @app.command("export")

@@ -35,7 +35,13 @@ _VARIABLES: dict[str, frozenset[str]] = {
     "fused": _SHARED,
     "policy_direct": frozenset({"dialogue", "language"}),
     "policy_think": frozenset({"dialogue", "language"}),
+    "write_character": frozenset({"temperament", "samples", "taken", "language", "complaint"}),
+    "write_background": frozenset({"draft", "topic", "wish", "language", "complaint"}),
+    "write_reactions": frozenset({"draft", "language", "complaint"}),
+    "write_lines": frozenset({"draft", "language", "complaint"}),
 }
+_WRITING = tuple(name for name in _VARIABLES if name.startswith("write_"))
+"""Prompts that make people; they play no part in an episode."""
 _EXAMPLE_MOOD = 50
 PROMPTS = tuple(_VARIABLES)
 """Names of all prompts."""
@@ -62,7 +68,8 @@ def render(name: str, **variables: Any) -> Prompt:
 @cache
 def template_hash(name: str, language: Language) -> str:
     """Hash of the templates behind a prompt in one language, included ones too, 16 hex digits."""
-    parts = _included(language, [name] if name.startswith("policy_") else ["system", "reply", "examples", name])
+    alone = name.startswith("policy_") or name in _WRITING
+    parts = _included(language, [name] if alone else ["system", "reply", "examples", name])
     sources = _sources(language)
     return hashlib.sha256("\x00".join(f"{part}\x00{sources[part]}" for part in parts).encode()).hexdigest()[:16]
 
@@ -78,8 +85,9 @@ def _included(language: Language, parts: list[str]) -> list[str]:
 
 @cache
 def prompt_version() -> str:
-    """Hash over all prompts in all languages, 16 hex digits: printed with every score."""
-    hashes = [template_hash(name, language) for language in _LANGUAGES for name in PROMPTS]
+    """Hash over all prompts of an episode in all languages, 16 hex digits: printed with every score."""
+    played = [name for name in PROMPTS if name not in _WRITING]
+    hashes = [template_hash(name, language) for language in _LANGUAGES for name in played]
     return hashlib.sha256(" ".join(hashes).encode()).hexdigest()[:16]
 
 
@@ -123,6 +131,9 @@ def _messages(name: str, variables: Mapping[str, Any], form: str) -> tuple[Messa
     if name.startswith("policy_"):
         system: Message = {"role": "system", "content": _template(language, name)}
         return (system, *_neutral(variables["dialogue"]))
+    if name in _WRITING:
+        told = {key: value for key, value in variables.items() if key != "language"}
+        return ({"role": "user", "content": _template(language, name, **told)},)
     task = _template(language, name, form=form, **variables)
     said = _fenced(language, variables["reply"], variables["fence"])
     examples = _examples(language, name, variables) if form == "lines" and name != "answer" else ()
