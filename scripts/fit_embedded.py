@@ -215,7 +215,8 @@ def main() -> None:
         table = with_bar(fit(data, np.ones(len(data.changes), dtype=bool), priors), data)
         WEIGHTS.write_text(_layout(table), encoding="utf-8", newline="\n")
     result = report(data, priors, args.cv, args.draws) if args.cv else {}
-    result |= entries(data) if args.entries else {}
+    if args.entries:
+        result |= entries(data, lambda one: pearson(cross_validate(one, priors, folds=5, draw=0)[0], one.changes))
     result |= dispositions(data) if args.dispositions else {}
     if result:
         print(json.dumps(result, ensure_ascii=False) if args.json else yaml.safe_dump(result, sort_keys=False))

@@ -71,7 +71,7 @@ def fit(seed: int) -> Measured:
 
 
 def one_entry(seed: int) -> Measured:
-    """What r loses or gains at most when one entry of the lexicon is taken out, weights as they are."""
+    """What r loses or gains at most when one entry of the lexicon is taken out."""
     found = json.loads(run([sys.executable, "scripts/fit_embedded.py", "--entries", "--json"], cwd=ROOT)[0])
     command = "python scripts/fit_embedded.py --entries --json"
     return row(command, found, "<= 0.01", found["entries"], found["largest"] <= 0.01)
