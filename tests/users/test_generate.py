@@ -1,0 +1,194 @@
+"""The composer: who fits into which story, how evenly parts are dealt, and that equal seeds make equal people."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from rlver_gym.errors import SetupError
+from rlver_gym.users.generate import fits, generate
+from rlver_gym.users.persona import HiddenNeed, Line, Persona, Temperament
+from rlver_gym.users.stock import Stock, StockCharacter, StockScenario
+
+ROOT = Path(__file__).parents[2]
+NEEDS, TEMPERAMENTS = get_args(HiddenNeed), get_args(Temperament)
+
+
+def scenario(number: int = 0, **changed: Any) -> StockScenario:
+    case = {"need_text": f"I hope for it, {number}.", "goal": "{name} says hello.", "raises": ["{his} way", "b", "c"],
+            "lowers": ["a", "b", "c"]}  # fmt: skip
+    record: dict[str, Any] = {
+        "id": f"en-s-story{number}",
+        "language": "en",
+        "region": "us",
+        "topic": "work",
+        "who": {"ages": [20, 60]},
+        "background": {"cause": "{name} lost {his} key. {He} asked around, and they helped {him} find it {himself}."},
+        "needs": {need: case for need in NEEDS},
+        "openings": [
+            {"text": f"{number} first words of {kind} and {need}.", "temperaments": [kind], "needs": [need]}
+            for kind in TEMPERAMENTS
+            for need in NEEDS
+        ],
+        "lines": [Line(tier="B", openness="open", text=f"I am glad, {n}.") for n in range(20)],
+    }
+    return StockScenario.model_validate(record | changed)
+
+
+def character(number: int = 0, **changed: Any) -> StockCharacter:
+    record: dict[str, Any] = {
+        "id": f"en-c-person{number}",
+        "language": "en",
+        "region": "us",
+        "name": f"Ann{number} Body{number}",
+        "gender": "female",
+        "ages": [30, 40],
+        "stage": "working",
+        "occupation": "clerk",
+        "family": ["single"],
+        "interests": ["a", "b", "c"],
+        "habits": "Whistles.",
+        "temperament": TEMPERAMENTS[number % 4],
+        "traits": ["a", "b", "c"],
+        "voice": {"style": "short", "phrases": ["Well."]},
+        "mood_signs": {},
+    }
+    return StockCharacter.model_validate(record | changed)
+
+
+STOCK = Stock(tuple(scenario(n) for n in range(10)), tuple(character(n) for n in range(12)))
+
+
+def people(count: int, seed: int = 1, stock: Stock = STOCK) -> tuple[Persona, ...]:
+    return generate(stock, count=count, seed=seed, split="train", language="en")
+
+
+@pytest.mark.parametrize(
+    ("plot", "cast", "fit"),
+    [
+        ({}, {}, True),
+        ({"who": {"ages": [20, 30]}}, {}, True),
+        ({"who": {"ages": [20, 29]}}, {}, False),
+        ({"who": {"ages": [41, 60]}}, {}, False),
+        ({"who": {"ages": [20, 60], "gender": "female"}}, {}, True),
+        ({"who": {"ages": [20, 60], "gender": "male"}}, {}, False),
+        ({"who": {"ages": [20, 60], "stages": ["retired"]}}, {}, False),
+        ({"who": {"ages": [20, 60], "stages": ["retired", "working"]}}, {}, True),
+        ({"who": {"ages": [20, 60], "family": ["children"]}}, {}, False),
+        ({"who": {"ages": [20, 60], "family": ["children"]}}, {"family": ["single", "children"]}, True),
+        ({"region": "uk"}, {}, False),
+        ({"topic": "Ann0 comes in here"}, {}, False),
+        ({"topic": "the body0 shop"}, {}, False),
+        ({"topic": "Annabel is nobody"}, {"name": "Anna Bel"}, True),
+    ],
+)
+def test_a_story_takes_only_whom_it_can_have_happened_to(plot: dict[str, Any], cast: dict[str, Any], fit: bool) -> None:
+    assert fits(scenario(**plot), character(**cast)) is fit
+
+
+def test_parts_are_dealt_evenly() -> None:
+    made = people(80)
+    assert len({person.id for person in made}) == 80
+    for of, kinds in (
+        (lambda person: person.hidden_need, 8),
+        (lambda person: person.temperament, 4),
+        (lambda person: person.scenario_id, 10),
+        (lambda person: person.character_id, 12),
+    ):
+        counts = Counter(of(person) for person in made)
+        assert len(counts) == kinds and max(counts.values()) - min(counts.values()) <= 2
+    assert max(Counter((person.scenario_id, person.hidden_need) for person in made).values()) == 1
+
+
+def test_openings_are_the_persons_own_and_nobody_elses() -> None:
+    made = people(80)
+    texts = [text for person in made for text in person.openings]
+    assert len(texts) == len(set(texts)) and all(person.openings for person in made)
+    meant = [person.temperament in person.openings[0] and person.hidden_need in person.openings[0] for person in made]
+    assert sum(meant) >= 76
+
+
+def test_when_openings_run_out_everybody_still_has_one() -> None:
+    made = people(800)
+    assert len({person.id for person in made}) == 800 and all(person.openings for person in made)
+    assert any(person.id.endswith("-2") for person in made)
+
+
+def test_slots_are_filled_by_gender() -> None:
+    her = people(1)[0]
+    stock = Stock(STOCK.scenarios[:1], (character(gender="male", name="Tom Body"),))
+    him = people(1, stock=stock)[0]
+    assert him.background.cause == "Tom lost his key. He asked around, and they helped him find it himself."
+    assert her.background.cause.endswith("They".lower() + " helped her find it herself.")
+    assert (him.goal, him.raises[0], him.gender) == ("Tom says hello.", "his way", "male")
+
+
+def test_age_and_work_are_what_both_have_in_common() -> None:
+    stock = Stock((scenario(who={"ages": [36, 60], "occupation": "baker of rolls"}),), STOCK.characters)
+    made = people(24, stock=stock)
+    assert {person.occupation for person in made} == {"baker of rolls"}
+    assert {36 <= (person.age or 0) <= 40 for person in made} == {True} and len({person.age for person in made}) > 1
+    assert {person.occupation for person in people(5)} == {"clerk"}
+
+
+def test_an_id_says_nothing_of_the_need() -> None:
+    assert not any(need in person.id for person in people(80) for need in NEEDS)
+
+
+def test_other_splits_and_languages_are_left_out_and_an_empty_stock_is_an_error() -> None:
+    stock = Stock((*STOCK.scenarios, scenario(99, split="test")), STOCK.characters)
+    assert "en-s-story99" not in {person.scenario_id for person in people(80, stock=stock)}
+    with pytest.raises(SetupError, match="no character"):
+        generate(STOCK, count=1, seed=1, split="test", language="en")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"background": {"cause": "{she} lost it."}}, "she"),
+        ({"lines": [{"tier": "B", "openness": "open", "text": "{name} is glad."}] * 20}, "slot"),
+        ({"openings": [{"text": "I am {name}."}] * 6}, "slot"),
+        ({"background": {"timeline": [{"when": "now", "what": "x", "thought": "I saw {him}."}]}}, "him"),
+    ],
+)
+def test_a_slot_where_none_belongs_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        scenario(**changed)
+
+
+def test_equal_seeds_make_equal_people_in_another_process() -> None:
+    code = (
+        "import hashlib\n"
+        "from rlver_gym.users.generate import generate\n"
+        "from rlver_gym.users.library import load_stock\n"
+        "stock, digest = load_stock(), hashlib.sha256()\n"
+        "for seed in range(12):\n"
+        "    for language in ('en', 'zh'):\n"
+        "        for one in generate(stock, count=8, seed=seed, split='train', language=language):\n"
+        "            digest.update(one.model_dump_json().encode())\n"
+        "print(digest.hexdigest())\n"
+    )
+    done = [
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
+            capture_output=True, text=True, encoding="utf-8", check=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert done[0] == done[1] == DIGEST
+
+
+DIGEST = hashlib.sha256(b"").hexdigest()
+"""Of the people of twelve seeds; a change of stock or composer changes it."""
+
+
+def test_the_shipped_people_are_what_the_composer_makes() -> None:
+    words = [sys.executable, "scripts/freeze_people.py", "--check"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
