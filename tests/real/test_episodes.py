@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rlver_gym import Episode, load_personas
+from rlver_gym import Episode
 from rlver_gym.backends.limits import Retrying
 from rlver_gym.backends.openai.client import OpenAIBackend
 from rlver_gym.envs.registration import make_env
@@ -17,6 +17,7 @@ from rlver_gym.policies.chat import ChatPolicy
 from rlver_gym.rollouts.metrics import summary
 from rlver_gym.rollouts.runner import plan, run_many
 from rlver_gym.users.persona import Background, Persona
+from tests.people import PEOPLE
 from tests.real.smollm import Endpoint
 
 pytestmark = pytest.mark.real
@@ -46,7 +47,7 @@ def brief(person: Persona) -> Persona:
 
 async def play(smollm: Endpoint) -> tuple[list[Episode], Counting, Counting]:
     user, policy = (Counting(smollm.model, base_url=smollm.base_url, timeout=240) for _ in range(2))
-    people = [brief(person) for person in load_personas(language="en")[:4]]
+    people = [brief(person) for person in PEOPLE.values() if person.language == "en"][:4]
     env = make_env("RLVER-Vanilla-v0", backend=Retrying(user), personas=people, max_turns=TURNS)
     scenarios = plan(env.scenario, env.people, episodes=EPISODES, seed=1)
     player = ChatPolicy(Retrying(policy), max_tokens=48)
