@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
+from rich.rule import Rule
 from rich.table import Table
 
 from rlver_gym.backends import make_backend
@@ -21,9 +23,13 @@ from rlver_gym.users.census import balance, census
 from rlver_gym.users.check import Problem, check_people
 from rlver_gym.users.generate import generate
 from rlver_gym.users.library import LANGUAGES, SPLITS, load_personas, load_stock
+from rlver_gym.users.page import page
 from rlver_gym.users.persona import Persona
 from rlver_gym.users.profiles import profile_of
 from rlver_gym.users.writer import Rejected, plan, write_people
+
+PAGE = 92
+"""Columns of a page about a person at the most."""
 
 app = typer.Typer(no_args_is_help=True)
 Source = Annotated[Path | None, typer.Argument(help="A file or folder of people; the package's own if left out.")]
@@ -65,10 +71,14 @@ def show(person_id: str, path: Source = None, as_json: options.AsJson = False) -
         print(person.model_dump_json(indent=2))
         return
     console = Console()
-    for heading, text in _page(person):
-        console.print(safe_text(heading, "bold"))
-        console.print(safe_text(text), highlight=False)
+    width = min(console.width, PAGE)
+    (title, who), *sections = page(person)
+    console.print(Rule(safe_text(f"{title}  ({person.id})", "bold"), align="left"), width=width)
+    console.print(safe_text(who), width=width, highlight=False)
+    for heading, text in sections:
         console.print()
+        console.print(safe_text(heading, "bold cyan"))
+        console.print(Padding(safe_text(text), (0, 0, 0, 2)), width=width, highlight=False)
 
 
 @app.command("check")
@@ -213,27 +223,3 @@ def _row(person: Persona) -> dict[str, Any]:
         "temperament": person.temperament,
         "occupation": person.occupation,
     }
-
-
-def _page(person: Persona) -> list[tuple[str, str]]:
-    story = person.background
-    timeline = "\n".join(f"{event.when}: {event.what}\n    “{event.thought}”" for event in story.timeline)
-    page = [
-        (f"{person.name} ({person.id})", f"{person.age}, {person.gender}, {person.occupation}"),
-        ("Character", f"{person.temperament}: {', '.join(person.traits)}\n{person.habits}"),
-        ("Interests", "\n".join(person.interests)),
-        ("Voice", "\n".join([person.voice.style, *(f"“{phrase}”" for phrase in person.voice.phrases)])),
-        ("What happened", story.cause),
-        ("Timeline", timeline),
-        ("Conflict", f"{story.conflict}\n{story.conflict_reason}"),
-        ("Tried", "\n".join(story.tried)),
-        ("Now", story.current),
-        ("Profile", person.profile),
-        (f"Hidden need: {person.hidden_need}", person.need_text),
-        ("Lifts", "\n".join(person.raises)),
-        ("Sinks", "\n".join(person.lowers)),
-        ("Openings", "\n".join(person.openings)),
-        ("Lines", "\n".join(f"{line.tier} {line.openness}: {line.text}" for line in person.lines)),
-        ("Provenance", "\n".join(f"{name}: {value}" for name, value in person.provenance)),
-    ]
-    return [(heading, text) for heading, text in page if text.strip(" ,:\n")]

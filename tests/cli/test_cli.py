@@ -161,7 +161,7 @@ def test_personas_commands(tmp_path: Path) -> None:
     counts = [sum(row["language"] == language for row in listed) for language in ("en", "zh")]
     assert counts[0] == counts[1] > 0
     page = cli("personas", "show", "zh-lin-team", str(FOLDER), cwd=tmp_path).stdout
-    assert "林予安" in page and "Timeline" in page
+    assert "林予安" in page and "发生了什么" in page
     checked = cli("personas", "check", str(FOLDER), "--json", cwd=tmp_path)
     report = json.loads(checked.stdout)
     assert (checked.returncode, report["people"], report["problems"]) == (0, 12, [])
