@@ -7,8 +7,8 @@ the member out of its path.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -16,14 +16,12 @@ T = TypeVar("T")
 
 def child_seed(seed: int, *path: int | str) -> int:
     """An integer in [0, 2**63) that depends on `seed` and `path` alone."""
-    text = "/".join([str(seed), *map(_label, path)])
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
+    text = str(seed)
+    for part in path:
+        text += f"/str:{part.replace('/', '//')}" if isinstance(part, str) else f"/int:{part}"
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
 
 
 def choose(items: Sequence[T], seed: int, *path: int | str) -> T:
     """One of `items`, uniformly over seeds and the same for equal arguments."""
     return items[child_seed(seed, *path) % len(items)]
-
-
-def _label(part: int | str) -> str:
-    return "str:" + part.replace("/", "//") if isinstance(part, str) else f"int:{part}"

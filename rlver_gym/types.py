@@ -100,7 +100,7 @@ class Usage(Record):
     cached_tokens: int | None = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
+        return Usage.model_construct(
             calls=self.calls + other.calls,
             prompt_tokens=_add(self.prompt_tokens, other.prompt_tokens),
             completion_tokens=_add(self.completion_tokens, other.completion_tokens),
@@ -109,7 +109,7 @@ class Usage(Record):
 
     def as_floats(self) -> dict[str, float]:
         """The four counts as floats for `info`; nan stands for a count that is not known."""
-        return {name: math.nan if count is None else float(count) for name, count in self.model_dump().items()}
+        return {name: math.nan if count is None else float(count) for name, count in self}
 
 
 def _add(a: int | None, b: int | None) -> int | None:

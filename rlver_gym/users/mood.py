@@ -35,4 +35,7 @@ def apply_change(mood: int, change: int) -> int:
 
 def tier_of(mood: int) -> Tier:
     """The named band of a mood: S = 100, A >= 70, B >= 40, C >= 10, F < 10."""
-    return next(tier for lowest, tier in _TIERS if mood >= lowest)
+    for lowest, tier in _TIERS:
+        if mood >= lowest:
+            return tier
+    return "F"

@@ -65,6 +65,7 @@ _DIGITS = re.compile(
 _HAN_DIGITS = {han: value for value, han in enumerate("零一二三四五六七八九十")} | {"两": 2}
 _HAN = re.compile(r"(正|加|负|减)?([零一二两三四五六七八九十])\s*(?:分|点)?[.。]?")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "「": "」", "『": "』"}
+_RIGHT_QUOTES = frozenset(_QUOTES.values())
 
 
 def parse_answer(text: str, required: str) -> dict[str, Any]:
@@ -140,6 +141,8 @@ def parse_message(text: str, structured: bool) -> str:
 def unquote(text: str) -> str:
     """The text without white space around it and without a pair of quotes, or half a pair, around the whole of it."""
     text = text.strip()
+    if not text or (text[0] not in _QUOTES and text[-1] not in _RIGHT_QUOTES):
+        return text
     for left, right in _QUOTES.items():
         starts, ends = text.startswith(left), text.endswith(right)
         inner = text[1:-1]
@@ -161,7 +164,7 @@ def _round(value: float) -> int:
 def _whole(text: str, required: str) -> dict[str, Any] | None:
     """The fields of a text that is nothing but JSON with the required key at its top."""
     try:
-        value = _decoder().decode(text)
+        value = _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and required in value else None
@@ -175,7 +178,7 @@ def _from_json(body: str, required: str) -> dict[str, Any]:
     while match := _OBJECT.search(text, end):
         outside.append(text[end : match.start()])
         try:
-            value, end = _decoder().raw_decode(text, match.start())
+            value, end = _DECODER.raw_decode(text, match.start())
         except (ValueError, RecursionError):
             raise Unreadable("broken") from None
         found += _having(value, required)
@@ -210,10 +213,6 @@ def _mend(text: str) -> str:
     return re.sub(r",(\s*[}\]])", r"\1", text)
 
 
-def _decoder() -> json.JSONDecoder:
-    return json.JSONDecoder(object_pairs_hook=_no_doubles, parse_constant=_no_constant, strict=False)
-
-
 def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for label, value in pairs:
@@ -227,6 +226,9 @@ def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise Unreadable("number", "change")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_no_doubles, parse_constant=_no_constant, strict=False)
 
 
 def _from_lines(body: str) -> dict[str, Any]:

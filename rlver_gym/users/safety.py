@@ -14,8 +14,10 @@ import yaml
 _TABLE = yaml.safe_load(files("rlver_gym.users").joinpath("data", "crisis.yaml").read_text(encoding="utf-8"))
 _SIGNAL = re.compile("|".join(f"(?:{one})" for one in _TABLE["en"] + _TABLE["zh"]), re.IGNORECASE | re.MULTILINE)
 _HINTS: tuple[str, ...] = tuple(_TABLE["hints"])
+_ASCII_HINTS = tuple(filter(str.isascii, _HINTS))
 
 
 def crisis_signal(text: str) -> bool:
     """Whether the text holds a crisis signal."""
-    return any(map(text.lower().__contains__, _HINTS)) and _SIGNAL.search(text) is not None
+    hints = _ASCII_HINTS if text.isascii() else _HINTS
+    return any(map(text.lower().__contains__, hints)) and _SIGNAL.search(text) is not None

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DIGEST = "13716cce1dc37390bd746c709264babde1ce8d959b8043f5ecc97a577e6db8eb"
+DIGEST = "69104a95fced97b7920bba2f25621859f19ccb286b7f553b32a46dbe065242ad"
 SCRIPT = """
 import asyncio, hashlib, json, sys
 from rlver_gym.envs.registration import make_env
