@@ -100,7 +100,7 @@ class Usage(Record):
     cached_tokens: int | None = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage.model_construct(
+        return Usage(
             calls=self.calls + other.calls,
             prompt_tokens=_add(self.prompt_tokens, other.prompt_tokens),
             completion_tokens=_add(self.completion_tokens, other.completion_tokens),

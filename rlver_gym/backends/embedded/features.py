@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 from rlver_gym.backends.embedded.alone import COUNTED, OPENINGS, alone, is_brief
 from rlver_gym.backends.embedded.person import Moment
-from rlver_gym.backends.embedded.reading import NOTHING, Reading, Sentence, read
+from rlver_gym.backends.embedded.reading import NOTHING, Reading, Sentence, hear, read
 from rlver_gym.types import Language
 
 FEATURES = (
@@ -58,16 +59,32 @@ def measure(moment: Moment) -> Mapping[str, int]:
 def features_of(text: str, heard: tuple[str, ...], own: tuple[str, ...], language: Language) -> Mapping[str, int]:
     """The same from the texts alone: the reply, what the person and the policy said before, and the language."""
     reply = read(text, language)
-    readings = [read(said, language) for said in heard]
-    earlier = [read(said, language) for said in own]
-    values = {**alone(text, language), **_ties(reply, readings, earlier), **_memory(reply, readings, earlier)}
+    said = _heard(heard, language)
+    values = {**alone(text, language), **_ties(reply, said), **_memory(reply, said, own)}
+    values["unlinked"] = _unlinked(reply, heard, own)
     return MappingProxyType({name: values[name] for name in FEATURES if values.get(name)})
 
 
-def _ties(reply: Reading, heard: list[Reading], own: list[Reading]) -> dict[str, int]:
+class Heard(NamedTuple):
+    """What the person has said so far: content words of the last message and of all, pairs of cells, all texts."""
+
+    last: frozenset[str]
+    known: frozenset[str]
+    pairs: frozenset[str]
+    text: str
+
+
+@lru_cache(maxsize=2048)
+def _heard(texts: tuple[str, ...], language: Language) -> Heard:
+    if not texts:
+        return Heard(NOTHING, NOTHING, NOTHING, "")
+    before, last = _heard(texts[:-1], language), hear(texts[-1], language)
+    return Heard(last.content, before.known | last.content, before.pairs | last.pairs, f"{before.text}\n{last.text}")
+
+
+def _ties(reply: Reading, heard: Heard) -> dict[str, int]:
     """How the reply is tied to the person: their words and doings."""
-    last = heard[-1].content if heard else NOTHING
-    known = NOTHING.union(*(text.content for text in heard))
+    last, known = heard.last, heard.known
     copied = _copied(reply, heard) >= COPIED or _parrots(reply, known)
     taken = NOTHING if copied else (reply.content - reply.quoted) & last
     recalled = NOTHING if copied else reply.content & (known - last)
@@ -79,19 +96,17 @@ def _ties(reply: Reading, heard: list[Reading], own: list[Reading]) -> dict[str,
         "uptake": min(len(taken), 8),
         "recall": min(len(recalled), 8),
         "elaboration": min(elaborated, 6),
-        "unlinked": _unlinked(reply, heard, own),
         "hollow": _hollow(reply, known),
         "specific_praise": min(sum(_near(sentences, index, known) for index in praised), 3),
     }
 
 
-def _copied(reply: Reading, heard: list[Reading]) -> int:
+def _copied(reply: Reading, heard: Heard) -> int:
     """Percent of the reply's stretches that stand in the person's texts."""
     length = RUN[reply.language]
     cells = reply.text if reply.language == "zh" else [cell for one in reply.sentences for cell in one.cells]
     starts = range(0, len(cells) - length + 1, length // 2)
-    said = "\n".join(text.text for text in heard)
-    return 100 * sum("".join(cells[start : start + length]) in said for start in starts) // max(len(starts), 1)
+    return 100 * sum(["".join(cells[start : start + length]) in heard.text for start in starts]) // max(len(starts), 1)
 
 
 def _parrots(reply: Reading, known: frozenset[str]) -> bool:
@@ -129,37 +144,39 @@ def _near(sentences: tuple[Sentence, ...], index: int, known: frozenset[str]) ->
     return any(not known.isdisjoint(one.content) or {"deed", "second"} <= one.marks.keys() for one in near)
 
 
-def _unlinked(reply: Reading, heard: list[Reading], own: list[Reading]) -> int:
+def _unlinked(reply: Reading, heard: tuple[str, ...], own: tuple[str, ...]) -> int:
     """How many replies in a row took up nothing that the person said, up to ROW; openings do not count.
 
     A quotation takes something up, but only so often: the last reply of such a row counts whether it quotes or not.
     """
-    if _links(reply, reply.content - reply.quoted, heard):
+    language = reply.language
+    said = _heard(heard, language)
+    if _links(reply, reply.content - reply.quoted, said):
         return 0
     row = 1
     for back, text in enumerate(reversed(own[1:]), start=1):
-        if row == ROW or _links(text, text.content - text.quoted, heard[:-back]):
+        earlier = read(text, language)
+        if row == ROW or _links(earlier, earlier.content - earlier.quoted, _heard(heard[:-back], language)):
             break
         row += 1
-    return row if row == ROW or not _links(reply, reply.content, heard) else 0
+    return row if row == ROW or not _links(reply, reply.content, said) else 0
 
 
-def _links(reply: Reading, content: frozenset[str], heard: list[Reading]) -> bool:
+def _links(reply: Reading, content: frozenset[str], heard: Heard) -> bool:
     """Whether so many of the content words are the person's; one of their last message counts for two older ones."""
-    known = NOTHING.union(*(text.content for text in heard))
-    last = heard[-1].content if heard else NOTHING
-    return len(content & known) + len(content & last) >= (LINK if is_brief(reply) else LINK + 1)
+    return len(content & heard.known) + len(content & heard.last) >= (LINK if is_brief(reply) else LINK + 1)
 
 
-def _memory(reply: Reading, heard: list[Reading], own: list[Reading]) -> dict[str, int]:
+def _memory(reply: Reading, heard: Heard, own: tuple[str, ...]) -> dict[str, int]:
     """How far the reply repeats earlier ones of the same policy."""
     if not own or not reply.sentences:
         return {}
     first = reply.sentences[0].cells[:4]
-    pairs = reply.pairs.difference(*(text.pairs for text in heard))
+    pairs = reply.pairs - heard.pairs
     enough = len(pairs) > 2
-    again = any(
-        reply.text == text.text or (enough and 100 * len(pairs & text.pairs) >= SAME * len(pairs)) for text in own
-    )
-    begun = any(text.sentences and text.sentences[0].cells[:4] == first for text in own)
+    again = begun = False
+    for said in own:
+        text = read(said, reply.language)
+        again |= reply.text == text.text or (enough and 100 * len(pairs & text.pairs) >= SAME * len(pairs))
+        begun |= bool(text.sentences) and text.sentences[0].cells[:4] == first
     return {"repetition": int(again), "same_opening": int(begun)}

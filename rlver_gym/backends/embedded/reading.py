@@ -6,7 +6,7 @@ English is read by words and Chinese by characters; everything after this file t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import add
 from typing import NamedTuple
@@ -14,8 +14,8 @@ from typing import NamedTuple
 from rlver_gym.backends.embedded.tables import Lexicon, cells_of, lexicon, stem
 from rlver_gym.types import Language
 
-_ENGLISH = re.compile(r"[a-z0-9]+(?:'[a-z]+)?|[.!?\n]+")
-_CHINESE = re.compile(r"[\u3400-\u9fffa-z0-9]+|[。！？!?…\n]+|\.{2,}")
+_WORDS = {"en": re.compile(r"[a-z0-9]+(?:'[a-z]+)?"), "zh": re.compile(r"[\u3400-\u9fffa-z0-9]+")}
+_ENDS = {"en": re.compile(r"([.!?\n]+)"), "zh": re.compile(r"([。！？!?…\n]+|\.{2,})")}
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'"})
 _QUOTED = re.compile('["\u201c\u300c\u300e]([^"\u201c\u201d\u300c\u300d\u300e\u300f]{1,200})["\u201d\u300d\u300f]')
 _QUOTE_MARKS = frozenset('"\u201c\u300c\u300e')
@@ -30,13 +30,16 @@ class Sentence(NamedTuple):
     """A sentence.
 
     Attributes:
-        cells: its words or characters, in the form of `cells_of`.
+        cells: its words or characters, in the form of `cells_of`; text: all of them, joined.
+        pairs: neighbouring words or characters, joined.
         content: its content words (stems, or pairs of characters).
         marks: what its phrases do, and how often.
         asks: whether it ends as a question.
     """
 
     cells: Sequence[str]
+    text: str
+    pairs: frozenset[str]
     content: frozenset[str]
     marks: Mapping[str, int]
     asks: bool
@@ -67,69 +70,74 @@ class Reading(NamedTuple):
 @lru_cache(maxsize=2048)
 def read(text: str, language: Language) -> Reading:
     """Read a text in the person's language; foreign letters are dropped here and counted elsewhere."""
-    words = lexicon(language)
-    pattern = _CHINESE if language == "zh" else _ENGLISH
-    marks = dict.fromkeys(words.marks, 0)
-    content: set[str] = set()
-    pairs: set[str] = set()
-    sentences: list[Sentence] = []
-    units: list[str] = []
-    for piece in [*pattern.findall(text.lower().translate(_APOSTROPHES)), "\n"]:
-        if piece[0].isalnum():
-            units.append(piece)
-        elif units:
-            cells = cells_of(units, language)
-            couples = set(map(add, cells, cells[1:]))
-            sentence = _sentence(cells, units, couples, words, language, piece)
-            for mark, count in sentence.marks.items():
-                marks[mark] += count
-            content |= sentence.content
-            pairs |= couples
-            sentences.append(sentence)
-            units = []
+    return _read(text, language, _sentence)
+
+
+@lru_cache(maxsize=2048)
+def hear(text: str, language: Language) -> Reading:
+    """Read the person's own words. They are put together of written lines, whose sentences are read once."""
+    return _read(text, language, _own_sentence)
+
+
+def _read(text: str, language: Language, sentence: Callable[[str, str, Language], Sentence | None]) -> Reading:
+    pieces = _ENDS[language].split(text.lower().translate(_APOSTROPHES))
+    pieces.append("\n")
+    sentences = [
+        one
+        for said, end in zip(pieces[::2], pieces[1::2], strict=True)
+        if said and (one := sentence(said, end, language))
+    ]
+    marks = dict.fromkeys(lexicon(language).marks, 0)
+    for one in sentences:
+        for mark, count in one.marks.items():
+            marks[mark] += count
     quotes = _QUOTED.findall(text) if not _QUOTE_MARKS.isdisjoint(text) else []
-    said = ["".join(sentence.cells) for sentence in sentences]
     return Reading(
         language=language,
         sentences=tuple(sentences),
-        size=sum(len(sentence.cells) for sentence in sentences),
-        text="".join(said),
-        content=frozenset(content),
-        quoted=NOTHING.union(*(read(part, language).content for part in quotes)),
+        size=sum([len(one.cells) for one in sentences]),
+        text="".join([one.text for one in sentences]),
+        content=NOTHING.union(*[one.content for one in sentences]),
+        quoted=NOTHING.union(*[read(part, language).content for part in quotes]) if quotes else NOTHING,
         marks=marks,
-        pairs=frozenset(pairs),
-        said=frozenset(said),
+        pairs=NOTHING.union(*[one.pairs for one in sentences]),
+        said=frozenset([one.text for one in sentences]),
     )
 
 
-def _sentence(
-    cells: Sequence[str], units: list[str], couples: set[str], words: Lexicon, language: Language, end: str
-) -> Sentence:
+def _sentence(said: str, end: str, language: Language) -> Sentence | None:
+    """A sentence that ends with these signs, or None if it holds no word."""
+    units = _WORDS[language].findall(said)
+    if not units:
+        return None
+    words = lexicon(language)
+    cells = cells_of(units, language)
+    text = "".join(cells)
+    pairs = frozenset(map(add, cells, cells[1:]))
     if language == "zh":
-        matter = words.matter.findall("".join(cells))
-        content = {couple for part in matter for couple in map(add, part, part[1:])} - words.register
+        content = {pair for part in words.matter.findall(text) for pair in map(add, part, part[1:])} - words.register
         content |= words.people.intersection(cells)
         asks = "?" in end or "？" in end or cells[-1] in "吗呢"
     else:
         content = {stem(unit) for unit in units if len(unit) > 2} - words.register
         asks = "?" in end
-    marks = _marks(cells, couples, words)
+    marks = _marks(cells, text, pairs, words)
     if cells[0] in words.order and not asks and _WELCOME.isdisjoint(marks):
         marks["advice"] = marks.get("advice", 0) + 1
-    return Sentence(cells, frozenset(content), marks, asks)
+    return Sentence(cells, text, pairs, frozenset(content), marks, asks)
 
 
-def _marks(cells: Sequence[str], couples: set[str], words: Lexicon) -> dict[str, int]:
+_own_sentence = lru_cache(maxsize=16384)(_sentence)
+
+
+def _marks(cells: Sequence[str], text: str, pairs: frozenset[str], words: Lexicon) -> dict[str, int]:
     marks: dict[str, int] = {}
-    for unit in words.single.keys() & set(cells):
+    for unit in words.single.keys() & cells:
         count = cells.count(unit)
         for mark in words.single[unit]:
             marks[mark] = marks.get(mark, 0) + count
-    found = words.longer.keys() & couples
-    if found:
-        text = "".join(cells)
-        for couple in found:
-            for phrase, mark in words.longer[couple]:
-                if count := text.count(phrase):
-                    marks[mark] = marks.get(mark, 0) + count
+    for pair in words.longer.keys() & pairs:
+        for phrase, mark in words.longer[pair]:
+            if count := text.count(phrase):
+                marks[mark] = marks.get(mark, 0) + count
     return marks
