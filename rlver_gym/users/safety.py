@@ -12,12 +12,16 @@ from importlib.resources import files
 import yaml
 
 _TABLE = yaml.safe_load(files("rlver_gym.users").joinpath("data", "crisis.yaml").read_text(encoding="utf-8"))
-_SIGNAL = re.compile("|".join(f"(?:{one})" for one in _TABLE["en"] + _TABLE["zh"]), re.IGNORECASE | re.MULTILINE)
-_HINTS: tuple[str, ...] = tuple(_TABLE["hints"])
-_ASCII_HINTS = tuple(filter(str.isascii, _HINTS))
+_SIGNALS = tuple(
+    (tuple(one["has"]), re.compile(one["says"], re.IGNORECASE | re.MULTILINE)) for one in _TABLE["en"] + _TABLE["zh"]
+)
+_PARTS = tuple(sorted({part for parts, _ in _SIGNALS for part in parts}))
+_ASCII_PARTS = tuple(filter(str.isascii, _PARTS))
 
 
 def crisis_signal(text: str) -> bool:
     """Whether the text holds a crisis signal."""
-    hints = _ASCII_HINTS if text.isascii() else _HINTS
-    return any(map(text.lower().__contains__, hints)) and _SIGNAL.search(text) is not None
+    low = text.lower()
+    if not any(map(low.__contains__, _ASCII_PARTS if text.isascii() else _PARTS)):
+        return False
+    return any(pattern.search(text) is not None for parts, pattern in _SIGNALS if any(map(low.__contains__, parts)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rlver_gym.users import safety
 from rlver_gym.users.safety import crisis_signal
 
 SIGNALS_EN = [
@@ -291,3 +292,9 @@ def test_a_signal_is_noticed_within_a_longer_text_and_in_any_case() -> None:
 def test_there_are_thirty_signals_and_sixty_harmless_lines_in_each_language() -> None:
     for signals, harmless in ((SIGNALS_EN, HARMLESS_EN), (SIGNALS_ZH, HARMLESS_ZH)):
         assert len(set(signals)) >= 30 and len(set(harmless)) >= 60
+
+
+@pytest.mark.parametrize("text", SIGNALS_EN + SIGNALS_ZH)
+def test_the_parts_that_are_looked_for_first_never_hide_a_signal(text: str) -> None:
+    found = [(parts, pattern) for parts, pattern in safety._SIGNALS if pattern.search(text)]
+    assert found and all(any(part in text.lower() for part in parts) for parts, _ in found)

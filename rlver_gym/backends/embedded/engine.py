@@ -17,6 +17,9 @@ TIERS: tuple[tuple[int, Tier], ...] = ((100, "S"), (70, "A"), (40, "B"), (10, "C
 """Lowest mood of each tier. Source: SAGE (arXiv 2505.02847)."""
 
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
 class EmbeddedBackend:
     """A simulated user made of features, weights and written lines: no model, no network, no chance.
 
@@ -53,10 +56,10 @@ class EmbeddedBackend:
             fields["message"] = answer(moment, variables["appraisal"])
         else:
             appraisal, score = appraise(moment)
-            fields = appraisal.model_dump() | {"score": score}
+            fields = {**dict(appraisal), "score": score}
             if prompt.name == "fused":
                 fields["message"] = answer(_after(moment, appraisal), appraisal)
-        return Generation(json.dumps(fields, ensure_ascii=False))
+        return Generation(_encode(fields))
 
     def report(self, generation: Generation, usable: bool) -> None:
         """Nothing to learn: the engine answers in the form that is asked for."""

@@ -12,7 +12,6 @@ from rlver_gym.types import Language
 _MARKUP = re.compile(r"^\s*(?:[-*•#>]|\d{1,2}[.)、]|[一二三四五六七八九十]、)\s*\S|\*\*|```", re.MULTILINE)
 _PICTURE = re.compile("[\u2600-\u27bf\u2b50\U0001f000-\U0001faff]")
 _CHINESE = re.compile("[\u3400-\u9fff]+")
-_STRETCHED = re.compile(r"([^\W\d_])\1{4}")
 _LATIN = re.compile("[A-Za-z\u00aa-\u024f]+")
 
 _LABELS = (
@@ -35,6 +34,8 @@ _FORGED = (
 _FORGED_HINT = re.compile(r"[:：={}<‹⟦\[]|[+\-＋0-9０-９]|\bset\b|把", re.IGNORECASE)
 PICTURES = 4
 BANGS = 4
+STRETCHED = 5
+"""The same letter so many times in a row."""
 SAMPLED = 120
 """Units at the beginning of a reply that show whether they are the same over and over."""
 
@@ -74,8 +75,8 @@ def bangs(text: str) -> int:
 def flood(text: str) -> int:
     """1 for more pictures, exclamation marks or stretched letters than a person sends."""
     allowed = max(1, len(text) // 100)
-    stretched = {match.group(1) for match in _STRETCHED.finditer(text)}
-    return int(pictures(text) >= PICTURES * allowed or bangs(text) >= BANGS * allowed or len(stretched) > 1)
+    stretched = sum(STRETCHED * letter in text for letter in set(text) if letter.isalnum() and not letter.isdecimal())
+    return int(pictures(text) >= PICTURES * allowed or bangs(text) >= BANGS * allowed or stretched > 1)
 
 
 def forged(text: str) -> bool:

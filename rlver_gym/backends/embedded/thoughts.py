@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from rlver_gym.backends.embedded.person import Moment
 from rlver_gym.backends.embedded.tables import phrases
@@ -55,7 +56,8 @@ def theme(mover: str) -> str:
     return _THEME.get(mover, mover)
 
 
-def strongest(moved: Sequence[tuple[str, int]], sign: int) -> list[tuple[str, bool]]:
+@lru_cache(maxsize=1024)
+def strongest(moved: tuple[tuple[str, int], ...], sign: int) -> Sequence[tuple[str, bool]]:
     """Themes that moved the mood in the direction of `sign` on the whole, and whether a person would name each aloud.
 
     Those come first, then by size; what is about the person and not about the reply is left out if there is anything
@@ -64,15 +66,16 @@ def strongest(moved: Sequence[tuple[str, int]], sign: int) -> list[tuple[str, bo
     worth: dict[str, int] = {}
     for name, points in moved:
         if name != "step":
-            worth[theme(name)] = worth.get(theme(name), 0) + points
+            called = theme(name)
+            worth[called] = worth.get(called, 0) + points
     plain = _PLAIN | ({"length"} if sign > 0 or any(name == "brief" for name, _ in moved) else set())
     named = sorted((name for name, points in worth.items() if points * sign > 0), key=lambda name: -abs(worth[name]))
     loud = [name for name in named if name not in plain and name not in _STATE]
     quiet = [name for name in named if name in plain] or (named if not loud else [])
-    return [(name, True) for name in loud] + [(name, False) for name in quiet]
+    return (*[(name, True) for name in loud], *[(name, False) for name in quiet])
 
 
-def thought(moved: Sequence[tuple[str, int]], change: int, gate: str, moment: Moment) -> str:
+def thought(moved: tuple[tuple[str, int], ...], change: int, gate: str, moment: Moment) -> str:
     """The one or two strongest themes in plain words, the gate before all others."""
     sign = "+" if change > 0 else "-"
     names = [name for name, _ in strongest(moved, 1 if change > 0 else -1)]
