@@ -6,7 +6,7 @@ Nothing that stands in the dialogue is said again, and the hidden need never is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +14,6 @@ from rlver_gym.backends.embedded.person import Moment
 from rlver_gym.backends.embedded.reading import NOTHING, hear, read
 from rlver_gym.backends.embedded.tables import phrases
 from rlver_gym.backends.embedded.thoughts import strongest
-from rlver_gym.seeding import child_seed
 from rlver_gym.text import has_chinese
 from rlver_gym.types import Appraisal, Language
 
@@ -78,7 +77,7 @@ def answer(moment: Moment, appraisal: Appraisal) -> str:
 
 def _lines(moment: Moment, spoken: frozenset[str]) -> Iterator[tuple[str, bool]]:
     """Lines that may be said now and whether they are guarded, the fittest first; the seed shuffles each kind."""
-    kind = "guarded" if _draw(moment, "openness") < _guardedness(moment) else "open"
+    kind = "guarded" if _percent(moment, "openness") < _guardedness(moment) else "open"
     person = moment.person
     other = "open" if kind == "guarded" else "guarded"
     tiers = _NEIGHBOURS[moment.tier]
@@ -87,8 +86,8 @@ def _lines(moment: Moment, spoken: frozenset[str]) -> Iterator[tuple[str, bool]]
     def authored(tier: str, openness: str) -> list[str]:
         return [line.text for line in person.lines if line.tier == tier and line.openness == openness]
 
-    def fresh(texts: Iterable[str], openness: str) -> Iterator[tuple[str, bool]]:
-        return ((text, openness == "guarded") for text in _fresh(texts, moment, spoken))
+    def fresh(texts: Sequence[str], openness: str) -> Iterator[tuple[str, bool]]:
+        return ((text, openness == "guarded") for text in _fresh(texts, moment, spoken, "line"))
 
     if moment.tier in ("F", "S"):
         yield from fresh([*authored(moment.tier, "open"), *authored(moment.tier, "guarded")], "open")
@@ -110,23 +109,24 @@ def _felt(moment: Moment, appraisal: Appraisal, spoken: frozenset[str], guarded:
     """
     slipped = _SLIPPED - _SLIPPED_LESS * moment.difficulty // 100
     kind = "guarded" if guarded else "low" if moment.mood < 40 else "warm" if appraisal.change > 0 else ""
-    if kind and _draw(moment, "felt") < (slipped if guarded else _FELT):
+    if kind and _percent(moment, "felt") < (slipped if guarded else _FELT):
         bank: Mapping[str, Sequence[str]] = phrases(moment.language)["felt"]
-        yield from _fresh(bank[kind], moment, spoken)
+        yield from _fresh(bank[kind], moment, spoken, "feels")
 
 
 def _reactions(
     moment: Moment, appraisal: Appraisal, spoken: frozenset[str], *, always: bool, guarded: bool
 ) -> Iterator[str]:
     key, percent = _reaction(moment, appraisal)
-    if not always and _draw(moment, "react") >= percent:
+    if not always and _percent(moment, "react") >= percent:
         return
     bank: Mapping[str, Mapping[str, Sequence[str]]] = phrases(moment.language)["reactions"]
     tone = "low" if moment.mood < 40 else "high"
     tones = bank[key]
-    yield from _fresh((tones.get("guarded") if guarded else None) or tones.get(tone) or tones["all"], moment, spoken)
+    fitting = (tones.get("guarded") if guarded else None) or tones.get(tone) or tones["all"]
+    yield from _fresh(fitting, moment, spoken, "reaction")
     spare = bank["warm"][tone] if appraisal.change > 0 else bank["cold"]["all"]
-    yield from _fresh(spare, moment, spoken)
+    yield from _fresh(spare, moment, spoken, "reaction")
 
 
 def _reaction(moment: Moment, appraisal: Appraisal) -> tuple[str, int]:
@@ -135,7 +135,7 @@ def _reaction(moment: Moment, appraisal: Appraisal) -> tuple[str, int]:
     often = _SPOKEN if themes else _SPOKEN_QUIETLY
     if appraisal.change > 0:
         asked = any(sentence.asks for sentence in read(moment.reply, moment.language).sentences)
-        if asked and _draw(moment, "asked") < 60:
+        if asked and _percent(moment, "asked") < 60:
             return "question", _SPOKEN
         return _GOOD.get(themes[0], "warm") if themes else "warm", often
     rude = next((_RUDE[name] for name in themes if name in _RUDE), "")
@@ -151,17 +151,17 @@ def _guardedness(moment: Moment) -> int:
     )
 
 
-def _draw(moment: Moment, what: str) -> int:
+def _percent(moment: Moment, what: str) -> int:
     """A number in 0..99 for this turn."""
-    return child_seed(moment.seed, "user", moment.turn, what) % 100
+    return moment.choice(what) % 100
 
 
-def _fresh(texts: Iterable[str], moment: Moment, spoken: frozenset[str]) -> Iterator[str]:
+def _fresh(texts: Sequence[str], moment: Moment, spoken: frozenset[str], what: str) -> Iterator[str]:
     """The texts that may be said, all around from a place that the seed chooses."""
-    texts = [text for text in texts if text]
-    start = child_seed(moment.seed, "user", moment.turn, "from", len(texts)) % max(len(texts), 1)
-    for text in (*texts[start:], *texts[:start]):
-        if _may_be_said(text, moment, spoken):
+    start = moment.choice(what) % len(texts) if texts else 0
+    for index in range(len(texts)):
+        text = texts[index - len(texts) + start]
+        if text and _may_be_said(text, moment, spoken):
             yield text
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol
 
+from rlver_gym.seeding import child_numbers
 from rlver_gym.types import Language, Message, Tier
 
 
@@ -41,6 +43,20 @@ class Person(Protocol):
     lines: Sequence[SpokenLine]
 
 
+CHOICES = {
+    what: index
+    for index, what in enumerate(
+        ("openness", "line", "react", "reaction", "asked", "felt", "feels", "thought", "second thought", "feeling")
+    )
+}
+"""What chance decides in a turn."""
+
+
+@lru_cache(maxsize=1024)
+def _numbers(seed: int, turn: int) -> tuple[int, ...]:
+    return child_numbers(seed, "user", turn)
+
+
 @dataclass(frozen=True)
 class Moment:
     """Where the talk stands when a reply arrives.
@@ -74,6 +90,10 @@ class Moment:
             seed=variables["seed"],
             difficulty=round(100 * variables["difficulty"]),
         )
+
+    def choice(self, what: str) -> int:
+        """A number in [0, 2**32) for one of the CHOICES of this turn."""
+        return _numbers(self.seed, self.turn)[CHOICES[what]]
 
     def before(self) -> Moment:
         """The moment at which the reply before this one arrived; its mood is not known and stays."""

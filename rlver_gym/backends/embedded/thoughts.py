@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from rlver_gym.backends.embedded.person import Moment
 from rlver_gym.backends.embedded.tables import phrases
-from rlver_gym.seeding import choose
 from rlver_gym.types import Language
 
 THEMES: Mapping[str, tuple[str, ...]] = {
@@ -82,14 +81,20 @@ def thought(moved: tuple[tuple[str, int], ...], change: int, gate: str, moment: 
     keys = [f"{theme(gate)}-"] * bool(gate) + [f"{name}{sign}" for name in names]
     bank: Mapping[str, Sequence[str]] = phrases(moment.language)["thoughts"]
     keys = [key for key in dict.fromkeys(keys) if key in bank][:2] or ["nothing"]
-    said = [choose(bank[key], moment.seed, "user", moment.turn, "thought", key) for key in keys]
+    said = [
+        _one(bank[key], moment.choice(which)) for key, which in zip(keys, ("thought", "second thought"), strict=False)
+    ]
     return ("" if moment.language == "zh" else " ").join(said)
 
 
 def feeling(change: int, moment: Moment) -> str:
     """A word or two for how the reply feels."""
     words: Sequence[str] = phrases(moment.language)["feelings"][_FEELINGS[change]]
-    return choose(words, moment.seed, "user", moment.turn, "feeling")
+    return _one(words, moment.choice("feeling"))
+
+
+def _one(texts: Sequence[str], number: int) -> str:
+    return texts[number % len(texts)]
 
 
 def content(features: Mapping[str, int], language: Language) -> str:
