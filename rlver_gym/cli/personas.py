@@ -145,7 +145,7 @@ def write(
     """Let a language model write new people, step by step; exit 1 if fewer came out than were asked for."""
     spoken: Language = _one_of("language", language, LANGUAGES)
     known = list(load_personas(language=spoken)) + (list(load_personas(out)) if out.exists() else [])
-    samples = [phrase for one in load_stock().characters if one.language == spoken for phrase in one.voice.phrases]
+    samples = [phrase for person in known for phrase in person.voice.phrases]
     plans = plan(count=count, seed=seed, language=spoken, samples=samples)
     model = make_backend(backend)
     rejected: list[Rejected] = []

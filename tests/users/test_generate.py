@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -10,9 +12,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+import yaml
+from typer.testing import CliRunner
 
-from rlver_gym.errors import SetupError
+from rlver_gym.cli.personas import app
+from rlver_gym.errors import PersonaError, SetupError
 from rlver_gym.users.generate import fits, generate
+from rlver_gym.users.library import load_personas, load_stock
 from rlver_gym.users.persona import HiddenNeed, Line, Persona, Temperament
 from rlver_gym.users.stock import Stock, StockCharacter, StockScenario
 
@@ -162,33 +168,64 @@ def test_a_slot_where_none_belongs_is_refused(changed: dict[str, Any], message: 
         scenario(**changed)
 
 
-def test_equal_seeds_make_equal_people_in_another_process() -> None:
+def test_a_stock_is_read_from_a_folder_and_equal_seeds_make_equal_people_in_any_process(tmp_path: Path) -> None:
+    for kind, entries in (("scenarios", STOCK.scenarios), ("characters", STOCK.characters)):
+        (tmp_path / "en" / kind).mkdir(parents=True)
+        for one in entries:
+            text = yaml.safe_dump(one.model_dump(mode="json"), allow_unicode=True)
+            (tmp_path / "en" / kind / f"{one.id}.yaml").write_text(text, encoding="utf-8")
+    stock = load_stock(tmp_path)
+    assert {one.id for one in stock.scenarios} == {one.id for one in STOCK.scenarios}
+    here = hashlib.sha256()
+    for seed in range(12):
+        for one in generate(stock, count=8, seed=seed, split="train", language="en"):
+            here.update(one.model_dump_json().encode())
     code = (
-        "import hashlib\n"
+        "import hashlib, sys\n"
         "from rlver_gym.users.generate import generate\n"
         "from rlver_gym.users.library import load_stock\n"
-        "stock, digest = load_stock(), hashlib.sha256()\n"
+        "stock, digest = load_stock(sys.argv[1]), hashlib.sha256()\n"
         "for seed in range(12):\n"
-        "    for language in ('en', 'zh'):\n"
-        "        for one in generate(stock, count=8, seed=seed, split='train', language=language):\n"
-        "            digest.update(one.model_dump_json().encode())\n"
+        "    for one in generate(stock, count=8, seed=seed, split='train', language='en'):\n"
+        "        digest.update(one.model_dump_json().encode())\n"
         "print(digest.hexdigest())\n"
     )
-    done = [
-        subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
-            capture_output=True, text=True, encoding="utf-8", check=True,
-        ).stdout.strip()
-        for seed in ("1", "2")
-    ]  # fmt: skip
-    assert done[0] == done[1] == DIGEST
+    for hash_seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONUTF8": "1"},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=True,
+        )
+        assert done.stdout.strip() == here.hexdigest()
 
 
-DIGEST = hashlib.sha256(b"").hexdigest()
-"""Of the people of twelve seeds; a change of stock or composer changes it."""
+def test_a_broken_file_of_the_stock_is_named(tmp_path: Path) -> None:
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "characters").mkdir()
+    file = tmp_path / "characters" / "en-c-x.yaml"
+    file.write_text("id: en-c-x\nlanguage: en\n", encoding="utf-8")
+    with pytest.raises(PersonaError, match=r"en-c-x\.yaml: person 'en-c-x': region"):
+        load_stock(tmp_path)
 
 
-def test_the_shipped_people_are_what_the_composer_makes() -> None:
-    words = [sys.executable, "scripts/freeze_people.py", "--check"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
-    assert done.returncode == 0, done.stderr
+def test_the_command_writes_people_half_in_each_language(tmp_path: Path) -> None:
+    out = tmp_path / "new.jsonl"
+    for kind in ("scenarios", "characters"):
+        (tmp_path / kind).mkdir()
+    for one in (*STOCK.scenarios, *STOCK.characters):
+        kind = "scenarios" if isinstance(one, StockScenario) else "characters"
+        text = one.model_dump_json()
+        for language in ("en", "zh"):
+            changed = text.replace('"language":"en"', f'"language":"{language}"').replace('"en-', f'"{language}-')
+            if language == "zh":
+                changed = re.sub(r"\{(?:he|his|him|himself)\}", "{ta}", changed, flags=re.IGNORECASE)
+            (tmp_path / kind / f"{language}-{one.id}.yaml").write_text(changed, encoding="utf-8")
+    words = ["generate", "--stock", str(tmp_path), "--out", str(out), "--seed", "3", "-n"]
+    done = CliRunner().invoke(app, [*words, "7"])
+    assert done.exit_code == 0, done.output
+    assert Counter(person.language for person in load_personas(out)) == {"en": 4, "zh": 3}
+    assert CliRunner().invoke(app, [*words, "7"]).exit_code != 0, "an existing file is not written over"

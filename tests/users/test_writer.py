@@ -15,6 +15,7 @@ from rlver_gym import ScriptedBackend
 from rlver_gym.backends import SamplingConfig
 from rlver_gym.errors import RequestFault
 from rlver_gym.types import Prompt
+from rlver_gym.users import library
 from rlver_gym.users.check import check_people
 from rlver_gym.users.persona import Persona
 from rlver_gym.users.writer import Plan, Rejected, plan, write_people
@@ -205,6 +206,7 @@ def test_the_command_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytes
 
     backend = writer()
     monkeypatch.setattr(module, "make_backend", lambda name: backend)
+    monkeypatch.setattr(library, "_own_file", lambda name: (PEOPLE["en-priya-cafe"],))
     out = tmp_path / "new.jsonl"
     words = ["write", "--out", str(out), "--backend", "scripted", "--seed", "5", "--json", "-n"]
     first = CliRunner().invoke(module.app, [*words, "1"])
