@@ -35,6 +35,9 @@ PARROTED = 85
 """Percent of a reply's content words that make it a copy in other order or with turned pronouns."""
 RUN = {"en": 4, "zh": 6}
 """Words or characters in a row that make a copy rather than a shared word."""
+NEW = {"en": 3, "zh": 6}
+"""Content words beyond the person's that make a sentence go on from theirs. Overlapping pairs of characters are twice
+as many as words in texts of the same meaning."""
 LINK = 2
 """Content words of the person that tie a brief reply to them; a longer one needs one more. One of their last message
 counts twice."""
@@ -72,7 +75,7 @@ def _ties(reply: Reading, heard: list[Reading], own: list[Reading]) -> dict[str,
     taken = NOTHING if copied else (reply.content - reply.quoted) & last
     recalled = NOTHING if copied else reply.content & (known - last)
     sentences = reply.sentences
-    elaborated = sum(not taken.isdisjoint(one.content) and len(one.content - last) >= 3 for one in sentences)
+    elaborated = sum(not taken.isdisjoint(one.content) and len(one.content - last) >= NEW[reply.language] for one in sentences)
     praised = [index for index, one in enumerate(sentences) if "praise" in one.marks]
     return {
         "copying": int(copied),
@@ -108,14 +111,14 @@ def _hollow(reply: Reading, known: frozenset[str]) -> int:
     lecture = sum(marks[group] for group in _LECTURES)
     if any(marks[act] for act in _ACTS) or len(known & reply.content) > (lecture > 1):
         return 0
-    if any(_asks_them(sentence) or _for_them(sentence) for sentence in reply.sentences):
+    if any(_asks_them(sentence, reply.language) or _for_them(sentence) for sentence in reply.sentences):
         return 0
     return 5 if lecture else 3 if marks["praise"] and not marks["courtesy"] else 1
 
 
-def _asks_them(sentence: Sentence) -> bool:
+def _asks_them(sentence: Sentence, language: Language) -> bool:
     """Asks something and brings no matter of its own along."""
-    return sentence.asks and len(sentence.content) < 2
+    return sentence.asks and len(sentence.content) < NEW[language] - 1
 
 
 def _for_them(sentence: Sentence) -> bool:

@@ -107,7 +107,9 @@ def _sentence(
 ) -> Sentence:
     if language == "zh":
         matter = words.matter.findall("".join(cells))
-        content = {couple for part in matter for couple in map(add, part, part[1:])} - words.register
+        content = {couple for part in matter for couple in map(add, part, part[1:])}
+        content.update(part for part in matter if len(part) == 1)
+        content -= words.register
         content |= words.people.intersection(cells)
         asks = "?" in end or "？" in end or cells[-1] in "吗呢"
     else:

@@ -30,10 +30,29 @@ def cells_of(units: Sequence[str], language: Language) -> Sequence[str]:
     return "".join(units) if language == "zh" else [f" {unit} " for unit in units]
 
 
+IRREGULAR = {
+    form: forms.split()[0]
+    for forms in (
+        "ride rode ridden", "run ran", "sit sat", "give gave given", "take took taken", "come came", "go went gone",
+        "see saw seen", "know knew known", "write wrote written", "speak spoke spoken", "break broke broken",
+        "drive drove driven", "choose chose chosen", "hide hid hidden", "tell told", "say said", "sell sold",
+        "buy bought", "bring brought", "think thought", "teach taught", "catch caught", "find found", "lose lost",
+        "leave left", "feel felt", "mean meant", "sleep slept", "build built", "send sent", "spend spent",
+        "pay paid", "stand stood", "understand understood", "win won", "begin began begun", "sing sang sung",
+        "drink drank drunk", "eat ate eaten", "fall fell fallen", "forget forgot forgotten", "grow grew grown",
+        "throw threw thrown", "draw drew drawn", "wear wore worn", "hang hung", "meet met", "hold held", "lead led",
+        "wake woke woken", "rise rose risen", "man men", "woman women", "child children", "foot feet",
+    )
+    for form in forms.split()[1:]
+}  # fmt: skip
+"""Forms of frequent English words that no ending explains, and the word."""
+
+
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """An English word without its ending; words of one stem are one word of content."""
-    word = word.removesuffix("'s")
+    word = word.removesuffix("n't").partition("'")[0]
+    word = IRREGULAR.get(word, word)
     for suffix in ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e"):
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             word = word[: -len(suffix)]
@@ -76,7 +95,10 @@ def lexicon(language: Language) -> Lexicon:
     longer: dict[str, tuple[tuple[str, str], ...]] = {}
     register: set[str] = set()
     for entry in chain(function, order, *(entries for mark, entries in table.items() if mark != "third")):
-        register.update(map(add, entry, entry[1:]) if language == "zh" else map(stem, entry.split()))
+        couples = map(add, entry, entry[1:]) if len(entry) > 1 else entry
+        register.update(couples if language == "zh" else map(stem, entry.split()))
+    common = _yaml("common.yaml")[language]
+    register.update(common if language == "zh" else map(stem, common.split()))
     for mark, entries in table.items():
         for entry in entries:
             units = list(entry) if language == "zh" else entry.split()
@@ -90,7 +112,7 @@ def lexicon(language: Language) -> Lexicon:
     return Lexicon(
         single=single,
         longer=longer,
-        matter=re.compile(f"[^{''.join(word for word in function if len(word) == 1)}]{{2,}}"),
+        matter=re.compile(f"[^{''.join(word for word in function if len(word) == 1)}]+"),
         marks=tuple(table),
         register=frozenset(register),
         people=frozenset(people),
