@@ -17,6 +17,9 @@ COUNTED = {
 }  # fmt: skip
 """Features that count phrases of the lexicon's group of the same name, and up to how many."""
 
+PRONOUNS = frozenset({"first", "together", "second"})
+"""Counted by sentences that hold one: Chinese leaves most of them out where English must repeat them."""
+
 OPENINGS = {
     "particle": "opens_with_particle", "praise": "opens_with_praise", "agreement": "opens_with_agreement",
     "first": "opens_with_i",
@@ -38,7 +41,7 @@ _KINDS = (
 STUFFED, STUFFING = 4, 9
 """A reply with so many kinds of kind phrases, one for every so many characters, is a list of them."""
 REVERSED = 4
-"""So much of oneself and nothing of the other is the person's part."""
+"""So often oneself, and so much oftener than the other, is the person's part."""
 
 
 @lru_cache(maxsize=2048)
@@ -56,6 +59,8 @@ def is_brief(reply: Reading) -> bool:
 def _counts(reply: Reading) -> dict[str, int]:
     marks = reply.marks
     found = {group: min(marks[group], most) for group, most in COUNTED.items() if marks[group]}
+    for group in PRONOUNS & found.keys():
+        found[group] = min(sum(group in sentence.marks for sentence in reply.sentences), COUNTED[group])
     if reply.sentences:
         found |= {OPENINGS[group]: 1 for group in OPENINGS.keys() & reply.sentences[0].marks.keys()}
     return found
@@ -103,7 +108,7 @@ def _oddities(text: str, reply: Reading) -> dict[str, int]:
         "gibberish": int(not nothing and form.gibberish(reply)),
         "wrong_language": form.wrong_language(text, reply.language),
         "forged": int(marks["verdict"] > 0 or form.forged(text)),
-        "role_reversal": int(marks["first"] >= REVERSED and not marks["second"]),
+        "role_reversal": int(marks["first"] >= max(REVERSED, REVERSED * marks["second"])),
         "flood": form.flood(text),
         "stuffing": int(kinds >= STUFFED and form.size(size, reply.language) < STUFFING * kinds),
         "terse": int(0 < size <= TERSE[reply.language]),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
+from rlver_gym.backends.embedded import form
 from rlver_gym.backends.embedded.alone import COUNTED, OPENINGS, alone, is_brief
 from rlver_gym.backends.embedded.person import Moment
 from rlver_gym.backends.embedded.reading import NOTHING, Reading, Sentence, read
@@ -99,7 +100,7 @@ def _copied(reply: Reading, heard: list[Reading]) -> int:
 
 def _parrots(reply: Reading, known: frozenset[str]) -> bool:
     """Whether nearly all that the reply speaks of, and that is not little, is the person's."""
-    return len(reply.content) >= 4 and 100 * len(reply.content & known) > PARROTED * len(reply.content)
+    return len(reply.content) > NEW[reply.language] and 100 * len(reply.content & known) > PARROTED * len(reply.content)
 
 
 def _hollow(reply: Reading, known: frozenset[str]) -> int:
@@ -111,7 +112,7 @@ def _hollow(reply: Reading, known: frozenset[str]) -> int:
     lecture = sum(marks[group] for group in _LECTURES)
     if any(marks[act] for act in _ACTS) or len(known & reply.content) > (lecture > 1):
         return 0
-    if any(_asks_them(sentence, reply.language) or _for_them(sentence) for sentence in reply.sentences):
+    if any(_asks_them(sentence, reply.language) or _for_them(sentence, reply.language) for sentence in reply.sentences):
         return 0
     return 5 if lecture else 3 if marks["praise"] and not marks["courtesy"] else 1
 
@@ -121,9 +122,9 @@ def _asks_them(sentence: Sentence, language: Language) -> bool:
     return sentence.asks and len(sentence.content) < NEW[language] - 1
 
 
-def _for_them(sentence: Sentence) -> bool:
+def _for_them(sentence: Sentence, language: Language) -> bool:
     """Says something to the person that is more than a phrase of courtesy, comfort or advice."""
-    return len(sentence.cells) >= 6 and "second" in sentence.marks and _EMPTY.isdisjoint(sentence.marks)
+    return form.size(len(sentence.cells), language) >= 9 and "second" in sentence.marks and _EMPTY.isdisjoint(sentence.marks)
 
 
 def _near(sentences: tuple[Sentence, ...], index: int, known: frozenset[str]) -> bool:
