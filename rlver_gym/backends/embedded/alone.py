@@ -30,6 +30,8 @@ STEPS = (8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724)
 """Sizes at which `length` grows by one; two steps double the size."""
 BRIEF = 85
 """Size in characters (Chinese) or 3/2 words (English)."""
+BREVITY = (70, 77, 85, 93, 100)
+"""Sizes at which `brief` loses one of its five steps, so that a word more or less does not decide."""
 TERSE = {"en": 3, "zh": 4}
 
 _LECTURES = frozenset({"advice", "formal", "referral"})
@@ -86,7 +88,7 @@ def _shape(text: str, reply: Reading) -> dict[str, int]:
     size, sentences = form.size(reply.size, reply.language), len(reply.sentences)
     return {
         "length": bisect(STEPS, size),
-        "brief": int(size < BRIEF),
+        "brief": len(BREVITY) - bisect(BREVITY, size),
         "sentences": min(sentences, 20),
         "paragraphs": min(text.strip().count("\n\n"), 8),
         "sentence_length": min(size // max(sentences, 1), 40),
