@@ -117,7 +117,7 @@ def _sentence(
         asks = "?" in end
     marks = _marks(cells, couples, words)
     if cells[0] in words.order and not asks and _WELCOME.isdisjoint(marks):
-        marks["advice"] = marks.get("advice", 0) + 1
+        marks.setdefault("advice", 1)
     return Sentence(cells, frozenset(content), marks, asks)
 
 

@@ -107,7 +107,8 @@ def lexicon(language: Language) -> Lexicon:
                 single[cells[0]] = (*single.get(cells[0], ()), mark)
             else:
                 longer[cells[0] + cells[1]] = (*longer.get(cells[0] + cells[1], ()), ("".join(cells), mark))
-    little = cells_of([*function, *table["first"], *table["second"], *table["third"]], language)
+    frequent = common.split() if language == "en" else []
+    little = cells_of([*function, *frequent, *table["first"], *table["second"], *table["third"]], language)
     people = {entry for entry in table["third"] if len(entry) == 1}.difference(function)
     return Lexicon(
         single=single,
