@@ -109,11 +109,12 @@ def lexicon(language: Language) -> Lexicon:
                 longer[cells[0] + cells[1]] = (*longer.get(cells[0] + cells[1], ()), ("".join(cells), mark))
     frequent = common.split() if language == "en" else []
     little = cells_of([*function, *frequent, *table["first"], *table["second"], *table["third"]], language)
+    apart = "".join(word for word in function if len(word) == 1) or " "
     people = {entry for entry in table["third"] if len(entry) == 1}.difference(function)
     return Lexicon(
         single=single,
         longer=longer,
-        matter=re.compile(f"[^{''.join(word for word in function if len(word) == 1)}]+"),
+        matter=re.compile(f"[^{apart}]+"),
         marks=tuple(table),
         register=frozenset(register),
         people=frozenset(people),
