@@ -109,11 +109,13 @@ def _hollow(reply: Reading, known: frozenset[str]) -> int:
     One word in common is enough, but not for a lecture: everyday things come up in all of them.
     """
     marks = reply.marks
-    lecture = sum(marks[group] for group in _LECTURES)
-    if any(marks[act] for act in _ACTS) or len(known & reply.content) > (lecture > 1):
+    lecture, common = sum(marks[group] for group in _LECTURES), len(known & reply.content)
+    if any(marks[act] for act in _ACTS) or common > (lecture > 1):
         return 0
     if any(_asks_them(sentence, reply.language) or _for_them(sentence, reply.language) for sentence in reply.sentences):
         return 0
+    if common:
+        return 2
     return 5 if lecture else 3 if marks["praise"] and not marks["courtesy"] else 1
 
 
@@ -130,7 +132,12 @@ def _for_them(sentence: Sentence, language: Language) -> bool:
 def _near(sentences: tuple[Sentence, ...], index: int, known: frozenset[str]) -> bool:
     """Whether the sentence with this index, or a neighbour, speaks of something the person said or did."""
     near = sentences[max(index - 1, 0) : index + 2]
-    return any(not known.isdisjoint(one.content) or {"deed", "second"} <= one.marks.keys() for one in near)
+    return any(not known.isdisjoint(one.content) or _tells_deed(one) for one in near)
+
+
+def _tells_deed(sentence: Sentence) -> bool:
+    """Says what the person did, and not what they should do."""
+    return {"deed", "second"} <= sentence.marks.keys() and "advice" not in sentence.marks
 
 
 def _unlinked(reply: Reading, heard: list[Reading], own: list[Reading]) -> int:

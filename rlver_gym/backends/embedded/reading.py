@@ -109,9 +109,9 @@ def _sentence(
         matter = words.matter.findall("".join(cells))
         content = {couple for part in matter for couple in map(add, part, part[1:])}
         content.update(part for part in matter if len(part) == 1)
-        content -= words.register
-        content |= words.people.intersection(cells)
-        asks = "?" in end or "？" in end or cells[-1] in "吗呢"
+        people = words.people.intersection(cells)
+        content = {one for one in content - words.register if people.isdisjoint(one)} | people
+        asks = "?" in end or "？" in end or cells[-1] == "吗" or (cells[-1] == "呢" and "。" not in end)
     else:
         content = {stem(unit) for unit in units if len(unit) > 2} - words.register
         asks = "?" in end
