@@ -107,8 +107,9 @@ def _sentence(
 ) -> Sentence:
     if language == "zh":
         matter = words.matter.findall("".join(cells))
-        content = {couple for part in matter for couple in map(add, part, part[1:])}
-        content.update(part for part in matter if len(part) == 1)
+        content = {part for part in matter if len(part) == 1}
+        for part in matter:
+            content.update(words.telling(one + two) for one, two in zip(part, part[1:], strict=False))
         people = words.people.intersection(cells)
         content = {one for one in content - words.register if people.isdisjoint(one)} | people
         asks = "?" in end or "？" in end or cells[-1] == "吗" or (cells[-1] == "呢" and "。" not in end)

@@ -74,6 +74,7 @@ class Lexicon:
         people: Chinese characters that name a relative, content of their own beside the pairs.
         order: what a sentence begins with that tells somebody to do something.
         little: words that sentences are held together by, pronouns among them.
+        frequent: words and characters so common that they say nothing of a matter.
     """
 
     single: Mapping[str, tuple[str, ...]]
@@ -84,6 +85,18 @@ class Lexicon:
     people: frozenset[str]
     order: frozenset[str]
     little: frozenset[str]
+    frequent: frozenset[str]
+
+    def telling(self, couple: str) -> str:
+        """What two Chinese characters side by side say: the rare one of them alone if the other is frequent.
+
+        So that `rain` is known again in `rains on` and `been in the rain`; a couple of the register stays whole.
+        """
+        one, two = couple
+        often = one in self.frequent
+        if often == (two in self.frequent) or couple in self.register:
+            return couple
+        return two if often else one
 
 
 @cache
@@ -97,8 +110,9 @@ def lexicon(language: Language) -> Lexicon:
     for entry in chain(function, order, *(entries for mark, entries in table.items() if mark != "third")):
         couples = map(add, entry, entry[1:]) if len(entry) > 1 else entry
         register.update(couples if language == "zh" else map(stem, entry.split()))
-    common = _yaml("common.yaml")[language]
-    register.update(common if language == "zh" else map(stem, common.split()))
+    frequent: Sequence[str] = _yaml("common.yaml")[language]
+    frequent = frequent if language == "zh" else frequent.split()
+    register.update(frequent if language == "zh" else map(stem, frequent))
     for mark, entries in table.items():
         for entry in entries:
             units = list(entry) if language == "zh" else entry.split()
@@ -107,8 +121,8 @@ def lexicon(language: Language) -> Lexicon:
                 single[cells[0]] = (*single.get(cells[0], ()), mark)
             else:
                 longer[cells[0] + cells[1]] = (*longer.get(cells[0] + cells[1], ()), ("".join(cells), mark))
-    frequent = common.split() if language == "en" else []
-    little = cells_of([*function, *frequent, *table["first"], *table["second"], *table["third"]], language)
+    often = frequent if language == "en" else ()
+    little = cells_of([*function, *often, *table["first"], *table["second"], *table["third"]], language)
     apart = "".join(word for word in function if len(word) == 1) or " "
     people = {entry for entry in table["third"] if len(entry) == 1}.difference(function)
     return Lexicon(
@@ -120,6 +134,7 @@ def lexicon(language: Language) -> Lexicon:
         people=frozenset(people),
         order=frozenset(cells_of(order, language)),
         little=frozenset(little),
+        frequent=frozenset(frequent),
     )
 
 
