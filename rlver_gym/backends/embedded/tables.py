@@ -110,8 +110,8 @@ def lexicon(language: Language) -> Lexicon:
     for entry in chain(function, order, *(entries for mark, entries in table.items() if mark != "third")):
         couples = map(add, entry, entry[1:]) if len(entry) > 1 else entry
         register.update(couples if language == "zh" else map(stem, entry.split()))
-    frequent: Sequence[str] = _yaml("common.yaml")[language]
-    frequent = frequent if language == "zh" else frequent.split()
+    frequent: str | list[str] = _yaml("common.yaml")[language]
+    frequent = "".join(frequent.split()) if language == "zh" else frequent.split()
     register.update(frequent if language == "zh" else map(stem, frequent))
     for mark, entries in table.items():
         for entry in entries:
