@@ -34,6 +34,8 @@ COPIED = 50
 """Percent of a reply taken from the person word for word that makes it a copy."""
 PARROTED = 85
 """Percent of a reply's content words that make it a copy in other order or with turned pronouns."""
+TURNED = 70
+"""Percent of all its words or characters that such a copy has from the person."""
 RUN = {"en": 4, "zh": 6}
 """Words or characters in a row that make a copy rather than a shared word."""
 NEW = {"en": 3, "zh": 6}
@@ -72,7 +74,7 @@ def _ties(reply: Reading, heard: list[Reading], own: list[Reading]) -> dict[str,
     """How the reply is tied to the person: their words and doings."""
     last = heard[-1].content if heard else NOTHING
     known = NOTHING.union(*(text.content for text in heard))
-    copied = _copied(reply, heard) >= COPIED or _parrots(reply, known)
+    copied = _copied(reply, heard) >= COPIED or _parrots(reply, heard, known)
     taken = NOTHING if copied else (reply.content - reply.quoted) & last
     recalled = NOTHING if copied else reply.content & (known - last)
     sentences = reply.sentences
@@ -98,9 +100,13 @@ def _copied(reply: Reading, heard: list[Reading]) -> int:
     return 100 * sum("".join(cells[start : start + length]) in said for start in starts) // max(len(starts), 1)
 
 
-def _parrots(reply: Reading, known: frozenset[str]) -> bool:
-    """Whether nearly all that the reply speaks of, and that is not little, is the person's."""
-    return len(reply.content) > NEW[reply.language] and 100 * len(reply.content & known) > PARROTED * len(reply.content)
+def _parrots(reply: Reading, heard: list[Reading], known: frozenset[str]) -> bool:
+    """Whether nearly all that the reply speaks of is the person's, and most of the little words too."""
+    if len(reply.content) <= NEW[reply.language] or 100 * len(reply.content & known) <= PARROTED * len(reply.content):
+        return False
+    said = {cell for text in heard for one in text.sentences for cell in one.cells}
+    cells = {cell for one in reply.sentences for cell in one.cells}
+    return 100 * len(cells & said) > TURNED * len(cells)
 
 
 def _hollow(reply: Reading, known: frozenset[str]) -> int:
