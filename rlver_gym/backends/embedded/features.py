@@ -115,7 +115,7 @@ def _hollow(reply: Reading, known: frozenset[str]) -> int:
     One word in common is enough, but not for a lecture: everyday things come up in all of them.
     """
     marks = reply.marks
-    lecture, common = sum(marks[group] for group in _LECTURES), len(known & reply.content)
+    lecture, common = sum(marks[group] for group in _LECTURES), _words(known & reply.content)
     if any(marks[act] for act in _ACTS) or common > (lecture > 1):
         return 0
     if any(_asks_them(sentence, reply.language) or _for_them(sentence, reply.language) for sentence in reply.sentences):
@@ -123,6 +123,12 @@ def _hollow(reply: Reading, known: frozenset[str]) -> int:
     if common:
         return 2
     return 5 if lecture else 3 if marks["praise"] and not marks["courtesy"] else 1
+
+
+def _words(shared: frozenset[str]) -> int:
+    """How many words these are at least: Chinese pairs that overlap may be one."""
+    ends = {one[1] for one in shared if len(one) == 2}
+    return len(shared) - sum(one[0] in ends for one in shared if len(one) == 2)
 
 
 def _asks_them(sentence: Sentence, language: Language) -> bool:
