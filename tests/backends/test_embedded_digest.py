@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DIGEST = "13716cce1dc37390bd746c709264babde1ce8d959b8043f5ecc97a577e6db8eb"
+DIGEST = "bdcff8a9f3b67416c1c1758640011c280b0b5f5179c1600d63c097e58a0a3ef2"
 SCRIPT = """
 import asyncio, hashlib, json, sys
 from rlver_gym.envs.registration import make_env
