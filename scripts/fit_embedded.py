@@ -44,6 +44,9 @@ ACCEPTED_RESERVED = 0.331
 RIDGE = (150.0, 200.0)
 """Penalty on standardised weights, first reply and later ones; anything from half to twice of it does as well."""
 
+TRIALS = 12
+"""How often thresholds are set anew: they move the moods, and the moods move what thresholds are needed."""
+
 LEAST = 0.05
 """A feature whose weight moves the score of a typical reply by less (in mood points) is left out of the fit."""
 
@@ -124,14 +127,24 @@ def _ridge(design: Array, wanted: Array, bounds: Array, penalty: float) -> tuple
 def _with_thresholds(table: Table, data: Data, rows: NDArray[np.bool_]) -> Table:
     """Thresholds that give the rows' changes the recorded shares, with the user's own moods, willingness and gates."""
     asked = np.tile(SHARES, (2, 1))
-    for _ in range(8):
+    best, closest = table["thresholds"], np.inf
+    for trial in range(TRIALS + 1):
         scores, changes, leans = play(table, data, data.features, rows)
+        off = 0.0
         for phase in (0, 1):
             here = rows & ((data.turns > 1) == bool(phase))
-            if any(table["thresholds"][phase]):
-                reached = [np.mean(changes[here] < step) for step in (-5, 1, 10)]
-                asked[phase] = np.clip(asked[phase] + SHARES - reached, 0.01, 0.99)
-            table["thresholds"][phase] = [round(q) for q in np.quantile((scores + leans)[here], asked[phase])]
+            if trial:
+                missed = SHARES - np.array([np.mean(changes[here] < step) for step in (-5, 1, 10)])
+                asked[phase] = np.clip(asked[phase] + missed / 2, 0.01, 0.99)
+                off += float(np.abs(missed).sum()) * here.sum()
+        if trial and off < closest:
+            best, closest = table["thresholds"], off
+        lean = scores + leans
+        table["thresholds"] = [
+            [round(q) for q in np.quantile(lean[rows & ((data.turns > 1) == bool(phase))], asked[phase])]
+            for phase in (0, 1)
+        ]
+    table["thresholds"] = best
     return table
 
 

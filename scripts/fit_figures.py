@@ -14,8 +14,7 @@ import numpy as np
 import yaml
 from fit_data import Array, Data, matrix, play
 
-from rlver_gym.backends.embedded import alone, reading, tables
-from rlver_gym.backends.embedded.features import features_of
+from rlver_gym.backends.embedded import alone, features, reading, tables
 from rlver_gym.evals.replay import pearson, spearman
 
 WEIGHTS = Path(__file__).resolve().parents[1] / "rlver_gym" / "backends" / "embedded" / "data" / "weights.json"
@@ -97,10 +96,10 @@ def entries(data: Data, fitted_anew: Callable[[Data], float]) -> dict[str, Any]:
         parts = {a + b for a, b in pairwise(entry)} or {entry}
         touched = [i for i, text in enumerate(texts) if any(part in text for part in parts)]
         with without(entry, groups):
-            features = data.features.copy()
+            measured = data.features.copy()
             if touched:
-                features[touched] = matrix([data.moments[i] for i in touched])
-            moved[entry] = pearson(play(table, data, features, everyone)[0], data.changes) - whole
+                measured[touched] = matrix([data.moments[i] for i in touched])
+            moved[entry] = pearson(play(table, data, measured, everyone)[0], data.changes) - whole
             if abs(moved[entry]) > SUSPECT:
                 again = fitted_anew(dataclasses.replace(data)) - fitted
                 suspects[entry] = [moved[entry], again]
@@ -126,5 +125,7 @@ def without(entry: str, groups: Mapping[str, Sequence[str]]) -> Iterator[None]:
 
 def forget() -> None:
     """Empty the caches that hold readings by the old lexicon."""
-    for cached in (tables.lexicon, reading.read, alone.alone, features_of):
-        cached.cache_clear()
+    for module in (tables, reading, alone, features):
+        for value in vars(module).values():
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()

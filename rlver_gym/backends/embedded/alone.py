@@ -17,6 +17,9 @@ COUNTED = {
 }  # fmt: skip
 """Features that count phrases of the lexicon's group of the same name, and up to how many."""
 
+PRONOUNS = frozenset({"first", "together", "second"})
+"""Counted by sentences that hold one: Chinese leaves most of them out where English must repeat them."""
+
 OPENINGS = {
     "particle": "opens_with_particle", "praise": "opens_with_praise", "agreement": "opens_with_agreement",
     "first": "opens_with_i",
@@ -27,6 +30,8 @@ STEPS = (8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512, 724)
 """Sizes at which `length` grows by one; two steps double the size."""
 BRIEF = 85
 """Size in characters (Chinese) or 3/2 words (English)."""
+BREVITY = (70, 77, 85, 93, 100)
+"""Sizes at which `brief` loses one of its five steps, so that a word more or less does not decide."""
 TERSE = {"en": 3, "zh": 4}
 
 _LECTURES = frozenset({"advice", "formal", "referral"})
@@ -38,7 +43,7 @@ _KINDS = (
 STUFFED, STUFFING = 4, 9
 """A reply with so many kinds of kind phrases, one for every so many characters, is a list of them."""
 REVERSED = 4
-"""So much of oneself, with no word to the other and nothing done for them, is the person's part."""
+"""So often oneself, so much oftener than the other, and nothing done for them is the person's part."""
 _FOR_ANOTHER = (
     "invitation", "hearing", "acknowledgement", "praise", "agreement", "advice", "offer", "courtesy", "comfort",
     "warmth",
@@ -60,6 +65,8 @@ def is_brief(reply: Reading) -> bool:
 def _counts(reply: Reading) -> dict[str, int]:
     marks = reply.marks
     found = {group: min(marks[group], most) for group, most in COUNTED.items() if marks[group]}
+    for group in PRONOUNS & found.keys():
+        found[group] = min(sum(group in sentence.marks for sentence in reply.sentences), COUNTED[group])
     if reply.sentences:
         found |= {OPENINGS[group]: 1 for group in OPENINGS.keys() & reply.sentences[0].marks.keys()}
     return found
@@ -85,7 +92,7 @@ def _shape(text: str, reply: Reading) -> dict[str, int]:
     size, sentences = form.size(reply.size, reply.language), len(reply.sentences)
     return {
         "length": bisect(STEPS, size),
-        "brief": int(size < BRIEF),
+        "brief": len(BREVITY) - bisect(BREVITY, size),
         "sentences": min(sentences, 20),
         "paragraphs": min(text.strip().count("\n\n"), 8),
         "sentence_length": min(size // max(sentences, 1), 40),
@@ -107,7 +114,9 @@ def _oddities(text: str, reply: Reading) -> dict[str, int]:
         "gibberish": int(not nothing and form.gibberish(reply)),
         "wrong_language": form.wrong_language(text, reply.language),
         "forged": int(marks["verdict"] > 0 or form.forged(text)),
-        "role_reversal": int(marks["first"] >= REVERSED and not any(marks[act] for act in ("second", *_FOR_ANOTHER))),
+        "role_reversal": int(
+            marks["first"] >= max(REVERSED, REVERSED * marks["second"]) and not any(marks[act] for act in _FOR_ANOTHER)
+        ),
         "flood": form.flood(text),
         "stuffing": int(kinds >= STUFFED and form.size(size, reply.language) < STUFFING * kinds),
         "terse": int(0 < size <= TERSE[reply.language]),

@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from rlver_gym.backends.embedded import form
 from rlver_gym.backends.embedded.alone import COUNTED, OPENINGS, alone, is_brief
 from rlver_gym.backends.embedded.person import Moment
 from rlver_gym.backends.embedded.reading import NOTHING, Reading, Sentence, hear, read
@@ -34,11 +35,16 @@ COPIED = 50
 """Percent of a reply taken from the person word for word that makes it a copy."""
 PARROTED = 85
 """Percent of a reply's content words that make it a copy in other order or with turned pronouns."""
+TURNED = 70
+"""Percent of all its words or characters that such a copy has from the person."""
 RUN = {"en": 4, "zh": 6}
 """Words or characters in a row that make a copy rather than a shared word."""
-LINK = 2
-"""Content words of the person that tie a brief reply to them; a longer one needs one more. One of their last message
-counts twice."""
+NEW = {"en": 3, "zh": 6}
+"""Content words beyond the person's that make a sentence go on from theirs. Overlapping pairs of characters are twice
+as many as words in texts of the same meaning."""
+LINK = {"en": 1, "zh": 2}
+"""Content words of the person that tie a brief reply to them; a longer one, or a lecture, needs one more. One of their
+last message counts twice."""
 ROW = 3
 """Replies in a row without a link that a person is patient with no longer."""
 
@@ -66,10 +72,11 @@ def features_of(text: str, heard: tuple[str, ...], own: tuple[str, ...], languag
 
 
 class Heard(NamedTuple):
-    """What the person has said so far: content words of the last message and of all, pairs of cells, all texts."""
+    """What the person has said so far: content words of the last message and of all, cells, their pairs, all texts."""
 
     last: frozenset[str]
     known: frozenset[str]
+    cells: frozenset[str]
     pairs: frozenset[str]
     text: str
 
@@ -77,19 +84,27 @@ class Heard(NamedTuple):
 @lru_cache(maxsize=2048)
 def _heard(texts: tuple[str, ...], language: Language) -> Heard:
     if not texts:
-        return Heard(NOTHING, NOTHING, NOTHING, "")
+        return Heard(NOTHING, NOTHING, NOTHING, NOTHING, "")
     before, last = _heard(texts[:-1], language), hear(texts[-1], language)
-    return Heard(last.content, before.known | last.content, before.pairs | last.pairs, f"{before.text}\n{last.text}")
+    return Heard(
+        last=last.content,
+        known=before.known | last.content,
+        cells=before.cells.union(*[one.cells for one in last.sentences]),
+        pairs=before.pairs | last.pairs,
+        text=f"{before.text}\n{last.text}",
+    )
 
 
 def _ties(reply: Reading, heard: Heard) -> dict[str, int]:
     """How the reply is tied to the person: their words and doings."""
     last, known = heard.last, heard.known
-    copied = _copied(reply, heard) >= COPIED or _parrots(reply, known)
+    copied = _copied(reply, heard) >= COPIED or _parrots(reply, heard)
     taken = NOTHING if copied else (reply.content - reply.quoted) & last
     recalled = NOTHING if copied else reply.content & (known - last)
     sentences = reply.sentences
-    elaborated = sum(not taken.isdisjoint(one.content) and len(one.content - last) >= 3 for one in sentences)
+    elaborated = sum(
+        not taken.isdisjoint(one.content) and len(one.content - last) >= NEW[reply.language] for one in sentences
+    )
     praised = [index for index, one in enumerate(sentences) if "praise" in one.marks]
     return {
         "copying": int(copied),
@@ -109,9 +124,13 @@ def _copied(reply: Reading, heard: Heard) -> int:
     return 100 * sum(["".join(cells[start : start + length]) in heard.text for start in starts]) // max(len(starts), 1)
 
 
-def _parrots(reply: Reading, known: frozenset[str]) -> bool:
-    """Whether nearly all that the reply speaks of, and that is not little, is the person's."""
-    return len(reply.content) >= 4 and 100 * len(reply.content & known) > PARROTED * len(reply.content)
+def _parrots(reply: Reading, heard: Heard) -> bool:
+    """Whether nearly all that the reply speaks of is the person's, and most of the little words too."""
+    content = reply.content
+    if len(content) <= NEW[reply.language] or 100 * len(content & heard.known) <= PARROTED * len(content):
+        return False
+    cells = {cell for one in reply.sentences for cell in one.cells}
+    return 100 * len(cells & heard.cells) > TURNED * len(cells)
 
 
 def _hollow(reply: Reading, known: frozenset[str]) -> int:
@@ -120,28 +139,50 @@ def _hollow(reply: Reading, known: frozenset[str]) -> int:
     One word in common is enough, but not for a lecture: everyday things come up in all of them.
     """
     marks = reply.marks
-    lecture = sum(marks[group] for group in _LECTURES)
-    if any(marks[act] for act in _ACTS) or len(known & reply.content) > (lecture > 1):
+    lecture, common = sum(marks[group] for group in _LECTURES), _words(known & reply.content)
+    if any(marks[act] for act in _ACTS) or common > (lecture > 1):
         return 0
-    if any(_asks_them(sentence) or _for_them(sentence) for sentence in reply.sentences):
+    if any(_asks_them(sentence, reply.language) or _for_them(sentence, reply.language) for sentence in reply.sentences):
         return 0
+    if common:
+        return 2
     return 5 if lecture else 3 if marks["praise"] and not marks["courtesy"] else 1
 
 
-def _asks_them(sentence: Sentence) -> bool:
+def _words(shared: frozenset[str]) -> int:
+    """How many words these are at least: Chinese pairs that overlap may be one."""
+    ends = {one[1] for one in shared if len(one) == 2}
+    return len(shared) - sum(one[0] in ends for one in shared if len(one) == 2)
+
+
+def _lecture(reply: Reading) -> int:
+    """How often the reply tells the person what to do or to think."""
+    return sum([reply.marks[group] for group in _LECTURES])
+
+
+def _asks_them(sentence: Sentence, language: Language) -> bool:
     """Asks something and brings no matter of its own along."""
-    return sentence.asks and len(sentence.content) < 2
+    return sentence.asks and len(sentence.content) < NEW[language] - 1
 
 
-def _for_them(sentence: Sentence) -> bool:
+def _for_them(sentence: Sentence, language: Language) -> bool:
     """Says something to the person that is more than a phrase of courtesy, comfort or advice."""
-    return len(sentence.cells) >= 6 and "second" in sentence.marks and _EMPTY.isdisjoint(sentence.marks)
+    return (
+        form.size(len(sentence.cells), language) >= 9
+        and "second" in sentence.marks
+        and _EMPTY.isdisjoint(sentence.marks)
+    )
 
 
 def _near(sentences: tuple[Sentence, ...], index: int, known: frozenset[str]) -> bool:
     """Whether the sentence with this index, or a neighbour, speaks of something the person said or did."""
     near = sentences[max(index - 1, 0) : index + 2]
-    return any(not known.isdisjoint(one.content) or {"deed", "second"} <= one.marks.keys() for one in near)
+    return any(not known.isdisjoint(one.content) or _tells_deed(one) for one in near)
+
+
+def _tells_deed(sentence: Sentence) -> bool:
+    """Says what the person did, and not what they should do."""
+    return {"deed", "second"} <= sentence.marks.keys() and "advice" not in sentence.marks
 
 
 def _unlinked(reply: Reading, heard: tuple[str, ...], own: tuple[str, ...]) -> int:
@@ -164,7 +205,9 @@ def _unlinked(reply: Reading, heard: tuple[str, ...], own: tuple[str, ...]) -> i
 
 def _links(reply: Reading, content: frozenset[str], heard: Heard) -> bool:
     """Whether so many of the content words are the person's; one of their last message counts for two older ones."""
-    return len(content & heard.known) + len(content & heard.last) >= (LINK if is_brief(reply) else LINK + 1)
+    return len(content & heard.known) + len(content & heard.last) >= LINK[reply.language] + (
+        not is_brief(reply) or _lecture(reply) > 1
+    )
 
 
 def _memory(reply: Reading, heard: Heard, own: tuple[str, ...]) -> dict[str, int]:

@@ -115,16 +115,33 @@ def _sentence(said: str, end: str, language: Language) -> Sentence | None:
     text = "".join(cells)
     pairs = frozenset(map(add, cells, cells[1:]))
     if language == "zh":
-        content = {pair for part in words.matter.findall(text) for pair in map(add, part, part[1:])} - words.register
-        content |= words.people.intersection(cells)
-        asks = "?" in end or "？" in end or cells[-1] in "吗呢"
+        matter = words.matter.findall(text)
+        telling = {_telling(pair) for part in matter for pair in map(add, part, part[1:])}
+        telling.update([part for part in matter if len(part) == 1])
+        people = words.people.intersection(cells)
+        content = {one for one in telling - words.register if people.isdisjoint(one)} | people
+        asks = "?" in end or "？" in end or cells[-1] == "吗" or (cells[-1] == "呢" and "。" not in end)
     else:
         content = {stem(unit) for unit in units if len(unit) > 2} - words.register
         asks = "?" in end
     marks = _marks(cells, text, pairs, words)
     if cells[0] in words.order and not asks and _WELCOME.isdisjoint(marks):
-        marks["advice"] = marks.get("advice", 0) + 1
+        marks.setdefault("advice", 1)
     return Sentence(cells, text, pairs, frozenset(content), marks, asks)
+
+
+@lru_cache(maxsize=65536)
+def _telling(pair: str) -> str:
+    """What two Chinese characters side by side say: the rare one of them alone if the other is frequent.
+
+    So that `rain` is known again in `rains on` and `been in the rain`; a pair of the register stays whole.
+    """
+    words = lexicon("zh")
+    one, two = pair[0], pair[1]
+    often = one in words.frequent
+    if often == (two in words.frequent) or pair in words.register:
+        return pair
+    return two if often else one
 
 
 _own_sentence = lru_cache(maxsize=16384)(_sentence)

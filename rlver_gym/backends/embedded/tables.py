@@ -30,10 +30,29 @@ def cells_of(units: Sequence[str], language: Language) -> Sequence[str]:
     return "".join(units) if language == "zh" else [f" {unit} " for unit in units]
 
 
+IRREGULAR = {
+    form: forms.split()[0]
+    for forms in (
+        "ride rode ridden", "run ran", "sit sat", "give gave given", "take took taken", "come came", "go went gone",
+        "see saw seen", "know knew known", "write wrote written", "speak spoke spoken", "break broke broken",
+        "drive drove driven", "choose chose chosen", "hide hid hidden", "tell told", "say said", "sell sold",
+        "buy bought", "bring brought", "think thought", "teach taught", "catch caught", "find found", "lose lost",
+        "leave left", "feel felt", "mean meant", "sleep slept", "build built", "send sent", "spend spent",
+        "pay paid", "stand stood", "understand understood", "win won", "begin began begun", "sing sang sung",
+        "drink drank drunk", "eat ate eaten", "fall fell fallen", "forget forgot forgotten", "grow grew grown",
+        "throw threw thrown", "draw drew drawn", "wear wore worn", "hang hung", "meet met", "hold held", "lead led",
+        "wake woke woken", "rise rose risen", "man men", "woman women", "child children", "foot feet",
+    )
+    for form in forms.split()[1:]
+}  # fmt: skip
+"""Forms of frequent English words that no ending explains, and the word."""
+
+
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """An English word without its ending; words of one stem are one word of content."""
-    word = word.removesuffix("'s")
+    word = word.removesuffix("n't").partition("'")[0]
+    word = IRREGULAR.get(word, word)
     for suffix in ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e"):
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             word = word[: -len(suffix)]
@@ -55,6 +74,7 @@ class Lexicon:
         people: Chinese characters that name a relative, content of their own beside the pairs.
         order: what a sentence begins with that tells somebody to do something.
         little: words that sentences are held together by, pronouns among them.
+        frequent: words and characters so common that they say nothing of a matter.
     """
 
     single: Mapping[str, tuple[str, ...]]
@@ -65,6 +85,7 @@ class Lexicon:
     people: frozenset[str]
     order: frozenset[str]
     little: frozenset[str]
+    frequent: frozenset[str]
 
 
 @cache
@@ -76,7 +97,11 @@ def lexicon(language: Language) -> Lexicon:
     longer: dict[str, tuple[tuple[str, str], ...]] = {}
     register: set[str] = set()
     for entry in chain(function, order, *(entries for mark, entries in table.items() if mark != "third")):
-        register.update(map(add, entry, entry[1:]) if language == "zh" else map(stem, entry.split()))
+        couples = map(add, entry, entry[1:]) if len(entry) > 1 else entry
+        register.update(couples if language == "zh" else map(stem, entry.split()))
+    common: list[str] = _yaml("common.yaml")[language].split()
+    frequent = list("".join(common)) if language == "zh" else common
+    register.update(frequent if language == "zh" else map(stem, frequent))
     for mark, entries in table.items():
         for entry in entries:
             units = list(entry) if language == "zh" else entry.split()
@@ -85,17 +110,20 @@ def lexicon(language: Language) -> Lexicon:
                 single[cells[0]] = (*single.get(cells[0], ()), mark)
             else:
                 longer[cells[0] + cells[1]] = (*longer.get(cells[0] + cells[1], ()), ("".join(cells), mark))
-    little = cells_of([*function, *table["first"], *table["second"], *table["third"]], language)
+    often = frequent if language == "en" else []
+    little = cells_of([*function, *often, *table["first"], *table["second"], *table["third"]], language)
+    apart = "".join(word for word in function if len(word) == 1) or " "
     people = {entry for entry in table["third"] if len(entry) == 1}.difference(function)
     return Lexicon(
         single=single,
         longer=longer,
-        matter=re.compile(f"[^{''.join(word for word in function if len(word) == 1)}]{{2,}}"),
+        matter=re.compile(f"[^{apart}]+"),
         marks=tuple(table),
         register=frozenset(register),
         people=frozenset(people),
         order=frozenset(cells_of(order, language)),
         little=frozenset(little),
+        frequent=frozenset(frequent),
     )
 
 
