@@ -228,17 +228,26 @@ def dispositions(seed: int) -> Measured:
 
 
 def languages(seed: int) -> Measured:
-    """150 parallel pairs: the changes of English replies beside those of their Chinese twins."""
-    table = yaml.safe_load((ROOT / "tests" / "data" / "parallel_pairs.yaml").read_text(encoding="utf-8"))
+    """150 parallel pairs: the changes of English replies beside those of their Chinese twins; and 40 further pairs.
+
+    The further pairs were written by somebody who mended words and rules by the first ones, and looked at by nobody.
+    """
+    figure, pairs = _languages("parallel_pairs.yaml")
+    further, _ = _languages("parallel_holdout.yaml")
+    ok = figure["r"] >= 0.9 and figure["mean_absolute_difference"] <= 1
+    figure |= {f"holdout_{name}": value for name, value in further.items()}
+    return row("tests/data/parallel_pairs.yaml", figure, "r >= 0.90, difference <= 1", pairs, ok)
+
+
+def _languages(name: str) -> tuple[Measured, int]:
+    table = yaml.safe_load((ROOT / "tests" / "data" / name).read_text(encoding="utf-8"))
     changes = {
         language: [appraise(_moment(table["person"], pair, language))[0].change for pair in table["pairs"]]
         for language in LANGUAGES
     }
     gap = mean(abs(a - b) for a, b in zip(changes["en"], changes["zh"], strict=True))
     r = correlation(changes["en"], changes["zh"])
-    figure = {"r": round(r, 3), "mean_absolute_difference": round(gap, 2)}
-    bound = "r >= 0.90, difference <= 1"
-    return row("tests/data/parallel_pairs.yaml", figure, bound, len(table["pairs"]), r >= 0.9 and gap <= 1)
+    return {"r": round(r, 3), "mean_absolute_difference": round(gap, 2)}, len(table["pairs"])
 
 
 def _moment(person: Any, pair: Any, language: Language) -> Moment:

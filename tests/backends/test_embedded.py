@@ -243,8 +243,9 @@ def test_good_policies_get_good_endings(language: Language) -> None:
         )
         assert listener > polite + 15
         assert polite > advisor + 3
-        # In Chinese the twin's changes of subject pass for interest: it ends at 20, and that is a weakness.
-        assert dismissive < (21 if twin and language == "zh" else 12)
+        # In Chinese the twin's changes of subject pass for interest: it ends at 20, and that is a weakness. In English
+        # words that had been read off these lines are out of the lexicon; with them it was 5.
+        assert dismissive < {"en": 15, "zh": 21 if twin else 12}[language]
         assert 18 <= polite <= 42
         assert 53 <= listener <= 71
     for name in ("listener", "polite"):

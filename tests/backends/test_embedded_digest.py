@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DIGEST = "69104a95fced97b7920bba2f25621859f19ccb286b7f553b32a46dbe065242ad"
+DIGEST = "a0b07b426e88da7312ceb51581ff5b378a23f736e52cfc5ca363cc6c677a90e5"
 SCRIPT = """
 import asyncio, hashlib, json, sys
 from rlver_gym.envs.registration import make_env
