@@ -98,6 +98,15 @@ def test_a_story_takes_only_whom_it_can_have_happened_to(plot: dict[str, Any], c
     assert fits(scenario(**plot), character(**cast)) is fit
 
 
+def test_a_chinese_given_name_in_the_story_keeps_the_character_out() -> None:
+    zh = {"language": "zh", "region": "cn"}
+    case = {"need_text": "盼着。", "goal": "聊聊。", "raises": ["一", "二", "三"], "lowers": ["一", "二", "三"]}
+    told = {"topic": "云秀来过", "background": {"cause": "{name}丢了钥匙。"}, "needs": dict.fromkeys(NEEDS, case)}
+    plot = scenario(id="zh-s-x", **told, **zh)
+    assert not fits(plot, character(id="zh-c-x", name="冯云秀", **zh))
+    assert fits(plot, character(id="zh-c-y", name="冯云山", **zh))
+
+
 def test_parts_are_dealt_evenly() -> None:
     made = people(80)
     assert len({person.id for person in made}) == 80
@@ -118,6 +127,24 @@ def test_openings_are_the_persons_own_and_nobody_elses() -> None:
     assert len(texts) == len(set(texts)) and all(person.openings for person in made)
     meant = [person.temperament in person.openings[0] and person.hidden_need in person.openings[0] for person in made]
     assert sum(meant) >= 76
+
+
+def test_nobody_is_given_the_opening_of_another_temperament_unless_there_is_no_other() -> None:
+    told = [{"text": f"First words {n} of a negative one.", "temperaments": ["negative"]} for n in range(4)]
+    plain = [{"text": f"First words {n} of anybody.", "temperaments": []} for n in range(2)]
+    stock = Stock((scenario(openings=[*told, *plain]),), STOCK.characters)
+    made = people(4, stock=stock)
+    strange = [person for person in made if person.temperament != "negative" and "negative" in "".join(person.openings)]
+    assert [len(person.openings) for person in strange] == [1], "two plain ones, for three who are not negative"
+    assert sum(len(person.openings) for person in made) == 6
+
+
+def test_temperaments_are_even_even_if_the_characters_are_not() -> None:
+    cast = [character(n, temperament="negative") for n in range(9)]
+    cast += [character(9 + n, temperament=kind) for n, kind in enumerate(TEMPERAMENTS[1:])]
+    made = people(40, stock=Stock(STOCK.scenarios, tuple(cast)))
+    counts = Counter(person.temperament for person in made)
+    assert len(counts) == 4 and min(counts.values()) >= 6
 
 
 def test_when_openings_run_out_everybody_still_has_one() -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from rlver_gym.errors import PersonaError, SetupError, UnknownNameError
+from rlver_gym.users import library
 from rlver_gym.users.library import load_personas, select_personas, unique
 from rlver_gym.users.persona import Persona
 
@@ -49,6 +50,16 @@ def test_our_own_people_are_twelve_half_in_each_language_with_both_splits() -> N
     assert {p.split for p in people} == {"train", "test"}
     assert set(load_personas(split="train")) | set(load_personas(split="test")) == set(people)
     assert not set(load_personas(split="train")) & set(load_personas(split="test"))
+
+
+def test_only_the_files_that_are_asked_for_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(library, "_own_file", lambda name: asked.append(name) or ())
+    load_personas(split="test", language="zh")
+    assert asked == ["test-zh.jsonl"]
+    asked.clear()
+    load_personas(language="en")
+    assert asked == ["train-en.jsonl", "test-en.jsonl"]
 
 
 def test_the_folder_gives_the_same_people_as_the_package() -> None:

@@ -199,6 +199,13 @@ def test_a_person_comes_back_from_a_profile(person: Persona, need: HiddenNeed) -
     assert is_profile(record) and persona_from_profile(profile_of(again), source="a test").hidden_need == need
 
 
+@pytest.mark.parametrize("need", get_args(HiddenNeed))
+def test_the_named_need_is_read_and_not_the_words_that_follow_it(need: HiddenNeed) -> None:
+    said = "I want praise, advice and empathy, and you to listen, and that it is not my fault."
+    person = PEOPLE["en-maya-lab"].model_copy(update={"hidden_need": need, "need_text": said})
+    assert persona_from_profile(profile_of(person), source="a test").hidden_need == need
+
+
 def test_export_and_import_are_commands(tmp_path: Path) -> None:
     out, back = tmp_path / "out.jsonl", tmp_path / "back.jsonl"
     runner = CliRunner()
