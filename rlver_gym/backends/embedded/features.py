@@ -136,10 +136,10 @@ def _parrots(reply: Reading, heard: Heard) -> bool:
 def _hollow(reply: Reading, known: frozenset[str]) -> int:
     """1 if the reply holds nothing of the person's and nothing for them, 3 if it flatters, 5 if it lectures on top.
 
-    One word in common is enough, but not for a lecture: everyday things come up in all of them.
+    One word in common is enough, but for a lecture that makes it 2: everyday things come up in all of them.
     """
     marks = reply.marks
-    lecture, common = sum(marks[group] for group in _LECTURES), _words(known & reply.content)
+    lecture, common = _lecture(reply), _words(known & reply.content)
     if any(marks[act] for act in _ACTS) or common > (lecture > 1):
         return 0
     if any(_asks_them(sentence, reply.language) or _for_them(sentence, reply.language) for sentence in reply.sentences):
