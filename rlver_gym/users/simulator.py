@@ -60,11 +60,14 @@ class UserState:
         return len(self.moods) - 1
 
 
+_NO_CALLS = Usage()
+
+
 @dataclass
 class CallLog:
     """What the calls of one turn cost and said; filled even if the turn ends in a fault."""
 
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _NO_CALLS
     raw: list[RawAnswer] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
 
@@ -132,8 +135,8 @@ class UserSimulator:
         for attempt in range(ASKINGS):
             answer = await self._ask(name, variables | {"complaint": complaints}, sampling, attempt, log)
             try:
-                appraisal, clamped = read_appraisal(answer.text)
-                draft = parse_message(answer.text, structured=True) if name == "fused" else None
+                appraisal, clamped = read_appraisal(answer.text, answer.fields)
+                draft = parse_message(answer.text, True, answer.fields) if name == "fused" else None
             except Unreadable as error:
                 complaints = error.words(self.persona.language)
                 self._note(name, answer, attempt, log, readable=False, problem=str(error))
@@ -160,7 +163,7 @@ class UserSimulator:
                     words = draft
                 else:
                     answer = await self._ask("answer", variables | {"complaint": complaints}, ANSWER, attempt, log)
-                    words = parse_message(answer.text, structured=answer.rung.startswith("json"))
+                    words = parse_message(answer.text, answer.rung.startswith("json"), answer.fields)
                 message = _deliverable(words, variables["fence"])
             except Unreadable as error:
                 complaints = error.words(language)

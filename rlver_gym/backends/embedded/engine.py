@@ -59,7 +59,7 @@ class EmbeddedBackend:
             fields = {**dict(appraisal), "score": score}
             if prompt.name == "fused":
                 fields["message"] = answer(_after(moment, appraisal), appraisal)
-        return Generation(_encode(fields))
+        return Generation(_encode(fields), fields=fields)
 
     def report(self, generation: Generation, usable: bool) -> None:
         """Nothing to learn: the engine answers in the form that is asked for."""
