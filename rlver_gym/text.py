@@ -96,7 +96,7 @@ _CJK = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 def has_chinese(text: str) -> bool:
     """Whether the text holds a Chinese character."""
-    return _CJK.search(text) is not None
+    return not text.isascii() and _CJK.search(text) is not None
 
 
 def shorten(text: str, length: int) -> str:

@@ -166,11 +166,7 @@ def _fresh(texts: Sequence[str], moment: Moment, spoken: frozenset[str], what: s
 
 
 def _may_be_said(text: str, moment: Moment, spoken: frozenset[str]) -> bool:
-    return (
-        _said(text, moment).isdisjoint(spoken)
-        and has_chinese(text) == (moment.language == "zh")
-        and not _tells(text, moment.person.need_text)
-    )
+    return _said(text, moment).isdisjoint(spoken) and _fits(text, moment.language, moment.person.need_text)
 
 
 def _said(text: str, moment: Moment) -> frozenset[str]:
@@ -187,6 +183,11 @@ def _spoken(texts: tuple[str, ...], language: Language, own: bool) -> frozenset[
 
 
 @lru_cache(maxsize=8192)
+def _fits(text: str, language: Language, secret: str) -> bool:
+    """Whether the text is in the language and tells no secret."""
+    return has_chinese(text) == (language == "zh") and not _tells(text, secret)
+
+
 def _tells(text: str, secret: str) -> bool:
     """Whether the text holds a long run of the secret, or all of a short one."""
     core, said = (re.sub(r"[\W_]+", "", part).casefold() for part in (secret, text))

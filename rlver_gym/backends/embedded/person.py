@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 from rlver_gym.seeding import child_numbers
@@ -93,23 +93,27 @@ class Moment:
 
     def choice(self, what: str) -> int:
         """A number in [0, 2**32) for one of the CHOICES of this turn."""
-        return _numbers(self.seed, self.turn)[CHOICES[what]]
+        return self._numbers[CHOICES[what]]
+
+    @cached_property
+    def _numbers(self) -> tuple[int, ...]:
+        return _numbers(self.seed, self.turn)
 
     def before(self) -> Moment:
         """The moment at which the reply before this one arrived; its mood is not known and stays."""
         return replace(self, history=self.history[:-2], reply=self.history[-2]["content"], turn=self.turn - 1)
 
-    @property
+    @cached_property
     def language(self) -> Language:
         """The language that the person speaks."""
         return self.person.language
 
-    @property
+    @cached_property
     def heard(self) -> tuple[str, ...]:
         """The person's own words so far, the opening first."""
-        return tuple(message["content"] for message in self.history if message["role"] == "user")
+        return tuple([message["content"] for message in self.history if message["role"] == "user"])
 
-    @property
+    @cached_property
     def replies(self) -> tuple[str, ...]:
         """The policy's earlier replies."""
-        return tuple(message["content"] for message in self.history if message["role"] == "assistant")
+        return tuple([message["content"] for message in self.history if message["role"] == "assistant"])
