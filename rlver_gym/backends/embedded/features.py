@@ -28,6 +28,7 @@ FEATURES = (
     "uptake", "recall", "elaboration", "same_opening",
 )  # fmt: skip
 """All features, in the order that breaks ties."""
+_NONE = dict.fromkeys(FEATURES, 0)
 
 SAME = 90
 """Percent of a reply's pairs of units, the person's own left out, that an earlier reply holds."""
@@ -66,9 +67,9 @@ def features_of(text: str, heard: tuple[str, ...], own: tuple[str, ...], languag
     """The same from the texts alone: the reply, what the person and the policy said before, and the language."""
     reply = read(text, language)
     said = _heard(heard, language)
-    values = {**alone(text, language), **_ties(reply, said), **_memory(reply, said, own)}
+    values = {**_NONE, **alone(text, language), **_ties(reply, said), **_memory(reply, said, own)}
     values["unlinked"] = _unlinked(reply, heard, own)
-    return MappingProxyType({name: values[name] for name in FEATURES if values.get(name)})
+    return MappingProxyType({name: value for name, value in values.items() if value})
 
 
 class Heard(NamedTuple):
@@ -77,20 +78,20 @@ class Heard(NamedTuple):
     last: frozenset[str]
     known: frozenset[str]
     cells: frozenset[str]
-    pairs: frozenset[str]
+    pairs: tuple[frozenset[str], ...]
     text: str
 
 
 @lru_cache(maxsize=2048)
 def _heard(texts: tuple[str, ...], language: Language) -> Heard:
     if not texts:
-        return Heard(NOTHING, NOTHING, NOTHING, NOTHING, "")
+        return Heard(NOTHING, NOTHING, NOTHING, (), "")
     before, last = _heard(texts[:-1], language), hear(texts[-1], language)
     return Heard(
         last=last.content,
         known=before.known | last.content,
         cells=before.cells.union(*[one.cells for one in last.sentences]),
-        pairs=before.pairs | last.pairs,
+        pairs=(*before.pairs, last.pairs),
         text=f"{before.text}\n{last.text}",
     )
 
@@ -121,7 +122,9 @@ def _copied(reply: Reading, heard: Heard) -> int:
     length = RUN[reply.language]
     cells = reply.text if reply.language == "zh" else [cell for one in reply.sentences for cell in one.cells]
     starts = range(0, len(cells) - length + 1, length // 2)
-    return 100 * sum(["".join(cells[start : start + length]) in heard.text for start in starts]) // max(len(starts), 1)
+    stretches = [cells[start : start + length] for start in starts]
+    shared = [one for one in stretches if heard.cells.issuperset(one) and "".join(one) in heard.text]
+    return 100 * len(shared) // max(len(stretches), 1)
 
 
 def _parrots(reply: Reading, heard: Heard) -> bool:
@@ -140,13 +143,13 @@ def _hollow(reply: Reading, known: frozenset[str]) -> int:
     """
     marks = reply.marks
     lecture, common = _lecture(reply), _words(known & reply.content)
-    if any(marks[act] for act in _ACTS) or common > (lecture > 1):
+    if not marks.keys().isdisjoint(_ACTS) or common > (lecture > 1):
         return 0
     if any(_asks_them(sentence, reply.language) or _for_them(sentence, reply.language) for sentence in reply.sentences):
         return 0
     if common:
         return 2
-    return 5 if lecture else 3 if marks["praise"] and not marks["courtesy"] else 1
+    return 5 if lecture else 3 if "praise" in marks and "courtesy" not in marks else 1
 
 
 def _words(shared: frozenset[str]) -> int:
@@ -157,7 +160,7 @@ def _words(shared: frozenset[str]) -> int:
 
 def _lecture(reply: Reading) -> int:
     """How often the reply tells the person what to do or to think."""
-    return sum([reply.marks[group] for group in _LECTURES])
+    return sum([reply.marks.get(group, 0) for group in _LECTURES])
 
 
 def _asks_them(sentence: Sentence, language: Language) -> bool:
@@ -215,7 +218,7 @@ def _memory(reply: Reading, heard: Heard, own: tuple[str, ...]) -> dict[str, int
     if not own or not reply.sentences:
         return {}
     first = reply.sentences[0].cells[:4]
-    pairs = reply.pairs - heard.pairs
+    pairs = reply.pairs.difference(*heard.pairs)
     enough = len(pairs) > 2
     again = begun = False
     for said in own:

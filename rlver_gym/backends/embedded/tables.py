@@ -48,6 +48,10 @@ IRREGULAR = {
 """Forms of frequent English words that no ending explains, and the word."""
 
 
+NO_MATTER = " "
+"""Stands in the register for all that has no content of its own."""
+
+
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """An English word without its ending; words of one stem are one word of content."""
@@ -95,7 +99,7 @@ def lexicon(language: Language) -> Lexicon:
     function, order = table.pop("function"), table.pop("order")
     single: dict[str, tuple[str, ...]] = {}
     longer: dict[str, tuple[tuple[str, str], ...]] = {}
-    register: set[str] = set()
+    register = {NO_MATTER}
     for entry in chain(function, order, *(entries for mark, entries in table.items() if mark != "third")):
         couples = map(add, entry, entry[1:]) if len(entry) > 1 else entry
         register.update(couples if language == "zh" else map(stem, entry.split()))
