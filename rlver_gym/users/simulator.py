@@ -126,7 +126,8 @@ class UserSimulator:
             {"role": "assistant", "content": reply},
             {"role": "user", "content": message},
         )
-        return dataclasses.replace(state, moods=after, history=state.history + said), appraisal, message
+        heard = UserState(after, state.history + said, state.seed, state.difficulty, state.fence)
+        return heard, appraisal, message
 
     async def _appraise(
         self, name: str, variables: dict[str, Any], sampling: SamplingConfig, log: CallLog

@@ -16,8 +16,7 @@ from rlver_gym.types import Appraisal, Prompt, Tier
 TIERS: tuple[tuple[int, Tier], ...] = ((100, "S"), (70, "A"), (40, "B"), (10, "C"), (0, "F"))
 """Lowest mood of each tier. Source: SAGE (arXiv 2505.02847)."""
 
-
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 class EmbeddedBackend:

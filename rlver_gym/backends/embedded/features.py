@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -103,9 +104,8 @@ def _ties(reply: Reading, heard: Heard) -> dict[str, int]:
     taken = NOTHING if copied else (reply.content - reply.quoted) & last
     recalled = NOTHING if copied else reply.content & (known - last)
     sentences = reply.sentences
-    elaborated = sum(
-        not taken.isdisjoint(one.content) and len(one.content - last) >= NEW[reply.language] for one in sentences
-    )
+    taking = [one.content for one in sentences if not taken.isdisjoint(one.content)] if taken else []
+    elaborated = sum([len(content - last) >= NEW[reply.language] for content in taking])
     praised = [index for index, one in enumerate(sentences) if "praise" in one.marks]
     return {
         "copying": int(copied),
@@ -219,10 +219,15 @@ def _memory(reply: Reading, heard: Heard, own: tuple[str, ...]) -> dict[str, int
         return {}
     first = reply.sentences[0].cells[:4]
     pairs = reply.pairs.difference(*heard.pairs)
-    enough = len(pairs) > 2
+    some = frozenset(islice(pairs, len(pairs) * (100 - SAME) // 100 + 1))
     again = begun = False
     for said in own:
         text = read(said, reply.language)
-        again |= reply.text == text.text or (enough and 100 * len(pairs & text.pairs) >= SAME * len(pairs))
-        begun |= bool(text.sentences) and text.sentences[0].cells[:4] == first
+        again = again or reply.text == text.text or (len(pairs) > 2 and _same(pairs, some, text.pairs))
+        begun = begun or (bool(text.sentences) and text.sentences[0].cells[:4] == first)
     return {"repetition": int(again), "same_opening": int(begun)}
+
+
+def _same(pairs: frozenset[str], some: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether SAME percent of the pairs are among the others; `some` are so many that one of them must be."""
+    return not some.isdisjoint(others) and 100 * len(pairs & others) >= SAME * len(pairs)

@@ -90,10 +90,10 @@ def forged(text: str) -> bool:
 
 def gibberish(reply: Reading) -> bool:
     """Whether the units make no sentence: none of a language's little words, or the same unit over and over."""
-    cells = [cell for sentence in reply.sentences for cell in sentence.cells]
+    chinese = reply.language == "zh"
+    cells = reply.text if chinese else [cell for sentence in reply.sentences for cell in sentence.cells]
     if not cells:
         return True
-    chinese = reply.language == "zh"
     head = cells[:SAMPLED]
     if len(head) >= 8 and 100 * len(set(head)) < (30 if chinese or len(head) > 60 else 45) * len(head):
         return True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from rlver_gym.seeding import child_numbers
@@ -93,27 +93,24 @@ class Moment:
 
     def choice(self, what: str) -> int:
         """A number in [0, 2**32) for one of the CHOICES of this turn."""
-        return self._numbers[CHOICES[what]]
-
-    @cached_property
-    def _numbers(self) -> tuple[int, ...]:
-        return _numbers(self.seed, self.turn)
+        return _numbers(self.seed, self.turn)[CHOICES[what]]
 
     def before(self) -> Moment:
         """The moment at which the reply before this one arrived; its mood is not known and stays."""
-        return replace(self, history=self.history[:-2], reply=self.history[-2]["content"], turn=self.turn - 1)
+        reply, history, turn = self.history[-2]["content"], self.history[:-2], self.turn - 1
+        return Moment(self.person, history, reply, self.mood, self.tier, turn, self.seed, self.difficulty)
 
-    @cached_property
+    @property
     def language(self) -> Language:
         """The language that the person speaks."""
         return self.person.language
 
-    @cached_property
+    @property
     def heard(self) -> tuple[str, ...]:
         """The person's own words so far, the opening first."""
         return tuple([message["content"] for message in self.history if message["role"] == "user"])
 
-    @cached_property
+    @property
     def replies(self) -> tuple[str, ...]:
         """The policy's earlier replies."""
         return tuple([message["content"] for message in self.history if message["role"] == "assistant"])

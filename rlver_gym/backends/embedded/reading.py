@@ -118,8 +118,7 @@ def _sentence(said: str, end: str, language: Language) -> Sentence | None:
     text = "".join(cells)
     pairs = frozenset(map(add, cells, cells[1:]))
     if language == "zh":
-        content = {*map(_pair_matter, pairs), *[part for part in words.matter.findall(text) if len(part) == 1]}
-        content -= words.register
+        content = {*map(_pair_matter, pairs), *words.lone.findall(text)} - words.register
         if people := words.people.intersection(cells):
             content = {one for one in content if people.isdisjoint(one)} | people
         asks = "?" in end or "？" in end or cells[-1] == "吗" or (cells[-1] == "呢" and "。" not in end)
@@ -149,9 +148,9 @@ def _pair_matter(pair: str) -> str:
     a pair of the register, if one of them is a function word.
     """
     words = lexicon("zh")
-    if words.matter.fullmatch(pair) is None:
-        return NO_MATTER
     one, two = pair[0], pair[1]
+    if one in words.apart or two in words.apart:
+        return NO_MATTER
     often = one in words.frequent
     if often == (two in words.frequent) or pair in words.register:
         return pair
