@@ -30,7 +30,7 @@ from rlver_gym.errors import (
 )
 from rlver_gym.prompts import prompt_version
 from rlver_gym.text import clean, has_template_token, split_thought
-from rlver_gym.types import Appraisal, Episode, Fault, Message, RawAnswer, Scenario, StopReason, Turn, Usage
+from rlver_gym.types import NO_USAGE, Appraisal, Episode, Fault, Message, RawAnswer, Scenario, StopReason, Turn, Usage
 from rlver_gym.users import mood as moods
 from rlver_gym.users.persona import Persona
 from rlver_gym.users.safety import crisis_signal
@@ -110,7 +110,7 @@ class Session:
             seed=scenario.seed, difficulty=scenario.difficulty, start_mood=self.settings.start_mood
         )
         self._turns: tuple[Turn, ...] = ()
-        self._usage = Usage()
+        self._usage = NO_USAGE
         self._stop: StopReason | None = None
         self._reward = 0.0
         self._fault: Fault | None = None

@@ -15,7 +15,7 @@ from rlver_gym.errors import BackendError, UnusableAnswerFault
 from rlver_gym.prompts import render, stands_in_examples, unfenced
 from rlver_gym.seeding import child_seed, choose
 from rlver_gym.text import clean, neutralise, shorten
-from rlver_gym.types import Appraisal, Message, RawAnswer, Usage
+from rlver_gym.types import NO_USAGE, Appraisal, Message, RawAnswer, Usage
 from rlver_gym.users import mood as moods
 from rlver_gym.users.appraisal import read_appraisal
 from rlver_gym.users.complaints import complaint
@@ -60,14 +60,11 @@ class UserState:
         return len(self.moods) - 1
 
 
-_NO_CALLS = Usage()
-
-
 @dataclass
 class CallLog:
     """What the calls of one turn cost and said; filled even if the turn ends in a fault."""
 
-    usage: Usage = _NO_CALLS
+    usage: Usage = NO_USAGE
     raw: list[RawAnswer] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
-from typing import NamedTuple
 
 from rlver_gym.backends.embedded import form
 from rlver_gym.backends.embedded.alone import COUNTED, OPENINGS, alone, is_brief
+from rlver_gym.backends.embedded.heard import Heard, hear_all
 from rlver_gym.backends.embedded.person import Moment
-from rlver_gym.backends.embedded.reading import NOTHING, Reading, Sentence, hear, read
+from rlver_gym.backends.embedded.reading import NOTHING, Reading, Sentence, read
 from rlver_gym.types import Language
 
 FEATURES = (
@@ -67,34 +67,10 @@ def measure(moment: Moment) -> Mapping[str, int]:
 def features_of(text: str, heard: tuple[str, ...], own: tuple[str, ...], language: Language) -> Mapping[str, int]:
     """The same from the texts alone: the reply, what the person and the policy said before, and the language."""
     reply = read(text, language)
-    said = _heard(heard, language)
+    said = hear_all(heard, language)
     values = {**_NONE, **alone(text, language), **_ties(reply, said), **_memory(reply, said, own)}
     values["unlinked"] = _unlinked(reply, heard, own)
     return MappingProxyType({name: value for name, value in values.items() if value})
-
-
-class Heard(NamedTuple):
-    """What the person has said so far: content words of the last message and of all, cells, their pairs, all texts."""
-
-    last: frozenset[str]
-    known: frozenset[str]
-    cells: frozenset[str]
-    pairs: tuple[frozenset[str], ...]
-    text: str
-
-
-@lru_cache(maxsize=2048)
-def _heard(texts: tuple[str, ...], language: Language) -> Heard:
-    if not texts:
-        return Heard(NOTHING, NOTHING, NOTHING, (), "")
-    before, last = _heard(texts[:-1], language), hear(texts[-1], language)
-    return Heard(
-        last=last.content,
-        known=before.known | last.content,
-        cells=before.cells.union(*[one.cells for one in last.sentences]),
-        pairs=(*before.pairs, last.pairs),
-        text=f"{before.text}\n{last.text}",
-    )
 
 
 def _ties(reply: Reading, heard: Heard) -> dict[str, int]:
@@ -194,13 +170,13 @@ def _unlinked(reply: Reading, heard: tuple[str, ...], own: tuple[str, ...]) -> i
     A quotation takes something up, but only so often: the last reply of such a row counts whether it quotes or not.
     """
     language = reply.language
-    said = _heard(heard, language)
+    said = hear_all(heard, language)
     if _links(reply, reply.content - reply.quoted, said):
         return 0
     row = 1
     for back, text in enumerate(reversed(own[1:]), start=1):
         earlier = read(text, language)
-        if row == ROW or _links(earlier, earlier.content - earlier.quoted, _heard(heard[:-back], language)):
+        if row == ROW or _links(earlier, earlier.content - earlier.quoted, hear_all(heard[:-back], language)):
             break
         row += 1
     return row if row == ROW or not _links(reply, reply.content, said) else 0

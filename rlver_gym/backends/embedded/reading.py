@@ -31,7 +31,7 @@ class Sentence(NamedTuple):
 
     Attributes:
         cells: its words or characters, in the form of `cells_of`; text: all of them, joined.
-        pairs: neighbouring words or characters, joined.
+        pairs: neighbouring words or characters, joined, in order.
         content: its content words (stems, or pairs of characters).
         marks: what its phrases do, and how often.
         asks: whether it ends as a question.
@@ -39,7 +39,7 @@ class Sentence(NamedTuple):
 
     cells: Sequence[str]
     text: str
-    pairs: frozenset[str]
+    pairs: Sequence[str]
     content: frozenset[str]
     marks: Mapping[str, int]
     asks: bool
@@ -116,7 +116,7 @@ def _sentence(said: str, end: str, language: Language) -> Sentence | None:
     words = lexicon(language)
     cells = cells_of(units, language)
     text = "".join(cells)
-    pairs = frozenset(map(add, cells, cells[1:]))
+    pairs = tuple(map(add, cells, cells[1:]))
     if language == "zh":
         content = {*map(_pair_matter, pairs), *words.lone.findall(text)} - words.register
         if people := words.people.intersection(cells):
@@ -157,12 +157,11 @@ def _pair_matter(pair: str) -> str:
     return two if often else one
 
 
-def _marks(cells: Sequence[str], text: str, pairs: frozenset[str], words: Lexicon) -> dict[str, int]:
+def _marks(cells: Sequence[str], text: str, pairs: Sequence[str], words: Lexicon) -> dict[str, int]:
     marks: dict[str, int] = {}
-    for unit in words.single.keys() & cells:
-        count = cells.count(unit)
+    for unit in filter(words.single.__contains__, cells):
         for mark in words.single[unit]:
-            marks[mark] = marks.get(mark, 0) + count
+            marks[mark] = marks.get(mark, 0) + 1
     for pair in words.longer.keys() & pairs:
         for phrase, mark in words.longer[pair]:
             if count := text.count(phrase):
