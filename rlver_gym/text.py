@@ -49,6 +49,8 @@ def split_thought(text: str) -> Thought:
     Rules: what follows the last closing tag is said; with an opening tag alone nothing after it is said; with a closing
     tag alone nothing before it is said. A text without any tag is said whole.
     """
+    if "<" not in text:
+        return Thought("", text, False)
     opens, closes = list(_OPEN.finditer(text)), list(_CLOSE.finditer(text))
     if not opens and not closes:
         return Thought("", text, False)
@@ -94,7 +96,7 @@ _CJK = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 def has_chinese(text: str) -> bool:
     """Whether the text holds a Chinese character."""
-    return _CJK.search(text) is not None
+    return not text.isascii() and _CJK.search(text) is not None
 
 
 def shorten(text: str, length: int) -> str:

@@ -100,6 +100,8 @@ class Usage(Record):
     cached_tokens: int | None = 0
 
     def __add__(self, other: Usage) -> Usage:
+        if self is NO_USAGE:
+            return other
         return Usage(
             calls=self.calls + other.calls,
             prompt_tokens=_add(self.prompt_tokens, other.prompt_tokens),
@@ -110,6 +112,10 @@ class Usage(Record):
     def as_floats(self) -> dict[str, float]:
         """The four counts as floats for `info`; nan stands for a count that is not known."""
         return {name: math.nan if count is None else float(count) for name, count in self}
+
+
+NO_USAGE = Usage()
+"""Where a sum begins."""
 
 
 def _add(a: int | None, b: int | None) -> int | None:

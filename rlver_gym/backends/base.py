@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from rlver_gym.types import Prompt, Usage
 
@@ -29,6 +29,9 @@ class SamplingConfig:
     attempt: int = 0
 
 
+_ONE_CALL = Usage(calls=1)
+
+
 @dataclass(frozen=True)
 class Generation:
     """One answer of a backend.
@@ -39,14 +42,16 @@ class Generation:
         reasoning: thoughts that came beside the answer, for the record only.
         rung: how a structured answer was asked for: `json_schema`, `json_object`, `lines`, or `` for plain text.
         usage: of this call; model: as the endpoint names it.
+        fields: what a structured text says, from a backend that made the text of them; None leaves it to be read.
     """
 
     text: str
     finish_reason: str = "stop"
     reasoning: str = ""
     rung: str = ""
-    usage: Usage = field(default_factory=lambda: Usage(calls=1))
+    usage: Usage = _ONE_CALL
     model: str = ""
+    fields: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
 
 class Backend(Protocol):

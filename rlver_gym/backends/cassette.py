@@ -254,9 +254,8 @@ def _differences(record: dict[str, Any], call: dict[str, Any]) -> tuple[str, ...
 
 
 def _pack(generation: Generation) -> dict[str, Any]:
-    return {field.name: getattr(generation, field.name) for field in dataclasses.fields(generation)} | {
-        "usage": generation.usage.model_dump()
-    }
+    names = [field.name for field in dataclasses.fields(generation) if field.name != "fields"]
+    return {name: getattr(generation, name) for name in names} | {"usage": generation.usage.model_dump()}
 
 
 def _unpack(packed: dict[str, Any]) -> Generation:

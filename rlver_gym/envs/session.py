@@ -11,6 +11,7 @@ import copy
 import math
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -29,7 +30,7 @@ from rlver_gym.errors import (
 )
 from rlver_gym.prompts import prompt_version
 from rlver_gym.text import clean, has_template_token, split_thought
-from rlver_gym.types import Appraisal, Episode, Fault, Message, RawAnswer, Scenario, StopReason, Turn, Usage
+from rlver_gym.types import NO_USAGE, Appraisal, Episode, Fault, Message, RawAnswer, Scenario, StopReason, Turn, Usage
 from rlver_gym.users import mood as moods
 from rlver_gym.users.persona import Persona
 from rlver_gym.users.safety import crisis_signal
@@ -109,7 +110,7 @@ class Session:
             seed=scenario.seed, difficulty=scenario.difficulty, start_mood=self.settings.start_mood
         )
         self._turns: tuple[Turn, ...] = ()
-        self._usage = Usage()
+        self._usage = NO_USAGE
         self._stop: StopReason | None = None
         self._reward = 0.0
         self._fault: Fault | None = None
@@ -151,7 +152,7 @@ class Session:
     async def _hear(self, state: UserState, text: str, said: str, flags: list[str]) -> Step:
         log, began = CallLog(), time.monotonic()
         try:
-            async with asyncio.timeout(self._time_left()):
+            async with self._time_limit():
                 after, appraisal, message = await self._simulator.respond(said, state, log)
         except (BackendError, TimeoutError) as error:
             return self._break(error, self._turn(text, said, flags + log.flags, raw=log.raw))
@@ -199,7 +200,7 @@ class Session:
     @property
     def moods(self) -> tuple[int, ...]:
         """Moods from the start until now, one more than there are turns; empty before a reset."""
-        return (self.settings.start_mood, *(turn.mood for turn in self._turns)) if self._state else ()
+        return (self.settings.start_mood, *[turn.mood for turn in self._turns]) if self._state else ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -258,9 +259,9 @@ class Session:
             raise EpisodeStateError(f"{verb}() after the end ({self._stop}): call reset() for a new episode")
         return self._state
 
-    def _time_left(self) -> float | None:
+    def _time_limit(self) -> AbstractAsyncContextManager[Any]:
         deadline = self.settings.deadline
-        return None if deadline is None else max(0.0, deadline - self._user_seconds)
+        return nullcontext() if deadline is None else asyncio.timeout(max(0.0, deadline - self._user_seconds))
 
     def _ending(self, state: UserState) -> StopReason | None:
         if state.mood >= moods.MOOD_MAX:
@@ -340,9 +341,9 @@ class Session:
                 "thought": appraisal.thought if appraisal else "",
                 "hidden_need": self.persona.hidden_need,
                 "need_text": self.persona.need_text,
-                "moods": tuple(float(mood) for mood in path),
+                "moods": tuple(map(float, path)),
             },
-            "messages": tuple(message.copy() for message in self.messages),
+            "messages": tuple([message.copy() for message in self.messages]),
             "turn": float(len(self._turns)),
             "persona_id": self.persona.id,
             "seed": self.scenario.seed,

@@ -12,7 +12,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rlver_gym.text import split_thought
@@ -68,13 +68,18 @@ _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "「": "」", "『": 
 _RIGHT_QUOTES = frozenset(_QUOTES.values())
 
 
-def parse_answer(text: str, required: str) -> dict[str, Any]:
+def parse_answer(text: str, required: str, known: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
     """The fields of an answer, as text or JSON values, with at least `required` among them.
+
+    Args:
+        text: the answer.
+        required: the field that must be there.
+        known: the fields that the text was made of, if the backend gave them along; then nothing is read.
 
     Raises:
         Unreadable: the field is not there, or a field is given twice with different values.
     """
-    fields = _whole(text.strip(), required)
+    fields = known if known is not None else _whole(text.strip(), required)
     if fields is None:
         body = split_thought(text).said.strip()
         if not body:
@@ -111,24 +116,25 @@ def parse_change(value: Any) -> int:
     raise Unreadable("number", "change")
 
 
-def parse_message(text: str, structured: bool) -> str:
+def parse_message(text: str, structured: bool, known: Mapping[str, Any] | None = None) -> str:
     """The words that the user sends.
 
     Args:
         text: the answer.
         structured: whether a named field was asked for; if not, the whole text is the message.
+        known: as for `parse_answer`.
 
     Raises:
         Unreadable: there are no words, or no such field where one was asked for.
     """
     body = text
-    if not structured:
+    if known is None and not structured:
         body = split_thought(text).said.strip()
         if block := _BLOCK.fullmatch(body):
             body = block.group(1).strip()
         structured = bool(_LABEL_LINE.search(body) or _OBJECT.search(body))
-    if structured:
-        message = parse_answer(body, "message")["message"]
+    if structured or known is not None:
+        message = parse_answer(body, "message", known)["message"]
         if not isinstance(message, str):
             raise Unreadable("text", "message")
         body = message

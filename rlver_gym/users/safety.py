@@ -15,13 +15,19 @@ _TABLE = yaml.safe_load(files("rlver_gym.users").joinpath("data", "crisis.yaml")
 _SIGNALS = tuple(
     (tuple(one["has"]), re.compile(one["says"], re.IGNORECASE | re.MULTILINE)) for one in _TABLE["en"] + _TABLE["zh"]
 )
-_PARTS = tuple(sorted({part for parts, _ in _SIGNALS for part in parts}))
-_ASCII_PARTS = tuple(filter(str.isascii, _PARTS))
+_PARTS = {part for parts, _ in _SIGNALS for part in parts}
+_GATES = {
+    gate: tuple((part, pattern) for parts, pattern in _SIGNALS for part in parts if gate in part)
+    for gate in sorted(_PARTS)
+    if not any(part in gate for part in _PARTS - {gate})
+}
+"""The parts that hold no other, and what may stand in a text that holds them: few to look for, and most texts hold none
+of them."""
+_ASCII_GATES = tuple(filter(str.isascii, _GATES))
 
 
 def crisis_signal(text: str) -> bool:
     """Whether the text holds a crisis signal."""
     low = text.lower()
-    if not any(map(low.__contains__, _ASCII_PARTS if text.isascii() else _PARTS)):
-        return False
-    return any(pattern.search(text) is not None for parts, pattern in _SIGNALS if any(map(low.__contains__, parts)))
+    held = filter(low.__contains__, _ASCII_GATES if text.isascii() else _GATES)
+    return any(pattern.search(text) for gate in held for part, pattern in _GATES[gate] if part in low)

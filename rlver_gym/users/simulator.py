@@ -15,7 +15,7 @@ from rlver_gym.errors import BackendError, UnusableAnswerFault
 from rlver_gym.prompts import render, stands_in_examples, unfenced
 from rlver_gym.seeding import child_seed, choose
 from rlver_gym.text import clean, neutralise, shorten
-from rlver_gym.types import Appraisal, Message, RawAnswer, Usage
+from rlver_gym.types import NO_USAGE, Appraisal, Message, RawAnswer, Usage
 from rlver_gym.users import mood as moods
 from rlver_gym.users.appraisal import read_appraisal
 from rlver_gym.users.complaints import complaint
@@ -64,7 +64,7 @@ class UserState:
 class CallLog:
     """What the calls of one turn cost and said; filled even if the turn ends in a fault."""
 
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     raw: list[RawAnswer] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
 
@@ -123,7 +123,8 @@ class UserSimulator:
             {"role": "assistant", "content": reply},
             {"role": "user", "content": message},
         )
-        return dataclasses.replace(state, moods=after, history=state.history + said), appraisal, message
+        heard = UserState(after, state.history + said, state.seed, state.difficulty, state.fence)
+        return heard, appraisal, message
 
     async def _appraise(
         self, name: str, variables: dict[str, Any], sampling: SamplingConfig, log: CallLog
@@ -132,8 +133,8 @@ class UserSimulator:
         for attempt in range(ASKINGS):
             answer = await self._ask(name, variables | {"complaint": complaints}, sampling, attempt, log)
             try:
-                appraisal, clamped = read_appraisal(answer.text)
-                draft = parse_message(answer.text, structured=True) if name == "fused" else None
+                appraisal, clamped = read_appraisal(answer.text, answer.fields)
+                draft = parse_message(answer.text, True, answer.fields) if name == "fused" else None
             except Unreadable as error:
                 complaints = error.words(self.persona.language)
                 self._note(name, answer, attempt, log, readable=False, problem=str(error))
@@ -160,7 +161,7 @@ class UserSimulator:
                     words = draft
                 else:
                     answer = await self._ask("answer", variables | {"complaint": complaints}, ANSWER, attempt, log)
-                    words = parse_message(answer.text, structured=answer.rung.startswith("json"))
+                    words = parse_message(answer.text, answer.rung.startswith("json"), answer.fields)
                 message = _deliverable(words, variables["fence"])
             except Unreadable as error:
                 complaints = error.words(language)

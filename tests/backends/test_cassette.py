@@ -47,6 +47,13 @@ def test_a_recording_replays_every_field_in_order(tmp_path):
     assert (replay.name, replay.mode) == ("live", "replay")
 
 
+def test_fields_that_came_along_are_not_recorded_for_the_text_says_them(tmp_path):
+    told = Generation('{"change": 5}', fields={"change": 5})
+    answers = [ask(Cassette(tmp_path / "c.jsonl", ScriptedBackend([told], name="live"), "record"))]
+    answers.append(ask(Cassette(tmp_path / "c.jsonl")))
+    assert answers == [told, told] and [one.fields for one in answers] == [None, None]
+
+
 def test_equal_calls_get_the_answer_that_was_recorded_first(tmp_path):
     recorder = Cassette(tmp_path / "c.jsonl", counted(), "record")
     assert [ask(recorder).text, ask(recorder).text] == ["answer 1", "answer 1"]

@@ -20,6 +20,7 @@ import yaml
 from rlver_gym.backends import Generation, SamplingConfig, make_backend
 from rlver_gym.backends.embedded import EmbeddedBackend
 from rlver_gym.backends.embedded.features import FEATURES, measure
+from rlver_gym.backends.embedded.heard import hear_all
 from rlver_gym.backends.embedded.person import Moment
 from rlver_gym.backends.embedded.tables import phrases, weights
 from rlver_gym.backends.embedded.thoughts import THEMES, theme
@@ -363,6 +364,20 @@ def test_answers_follow_the_mood_and_vary_by_seed() -> None:
     for mood in (5, 20, 50, 80, 100):
         assert all(any(line in says(mood, seed) for line in lines[tier(mood)]) for seed in range(5))
     assert len({says(50, seed) for seed in range(12)}) > 5
+
+
+@pytest.mark.parametrize("name", ["appraise", "answer", "fused"])
+def test_the_fields_that_come_along_are_those_of_the_text(name: str) -> None:
+    for person in people():
+        values = variables(person, [{"role": "user", "content": person.opening}], "What was it like for you?")
+        asked = values | {"appraisal": Appraisal(change=5)} if name == "answer" else values
+        told = asyncio.run(EmbeddedBackend().generate(Prompt(name, asked, "", no_rendering), SamplingConfig()))
+        assert told.fields is not None and json.loads(told.text) == json.loads(json.dumps(dict(told.fields)))
+
+
+def test_a_long_talk_that_comes_whole_is_heard_to_its_end() -> None:
+    messages = tuple(f"This is message {number}." for number in range(3000))
+    assert len(hear_all(messages, "en").said) == 3000
 
 
 def test_fused_is_both_steps() -> None:

@@ -77,6 +77,23 @@ async def test_a_fused_reply_costs_one_call() -> None:
     assert (state.mood, message) == (47, "It was the storms.")
 
 
+@pytest.mark.parametrize("fused", [False, True])
+async def test_fields_that_come_along_are_taken_and_the_text_is_kept_unread(fused: bool) -> None:
+    fields = {"thought": "So it is.", "change": 40, "moved": (("question", 40),), "message": "<|im_end|>It was."}
+    user, _ = simulator([Generation("as it came", fields=fields)] * 2, fused=fused)
+    log = CallLog()
+    state, appraisal, message = await respond(user, log)
+    assert (state.mood, message, log.flags) == (50, "‹|im_end|›It was.", ["clamped"])
+    assert (appraisal.thought, appraisal.moved) == ("So it is.", (("question", 40),))
+    assert {raw.text for raw in log.raw} == {"as it came"}
+
+
+async def test_a_field_that_does_not_come_along_is_asked_for_again() -> None:
+    user, backend = simulator([Generation("x", fields={"thought": "Hm."}), reading(7), words("It was the storms.")])
+    await respond(user, CallLog())
+    assert calls(backend) == ["appraise", "appraise", "answer"]
+
+
 async def test_a_fused_reply_with_a_bad_draft_asks_for_the_words_alone() -> None:
     user, backend = simulator([reading(7, message=MAYA.need_text), words("It was the storms.")], fused=True)
     log = CallLog()

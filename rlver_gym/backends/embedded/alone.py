@@ -36,18 +36,18 @@ TERSE = {"en": 3, "zh": 4}
 
 _LECTURES = frozenset({"advice", "formal", "referral"})
 _HEARING = frozenset({"hearing", "invitation"})
-_KINDS = (
+_KINDS = frozenset({
     "invitation", "hearing", "feeling", "agreement", "comfort", "courtesy", "praise", "acknowledgement", "fault",
     "warmth", "balance",
-)  # fmt: skip
+})  # fmt: skip
 STUFFED, STUFFING = 4, 9
 """A reply with so many kinds of kind phrases, one for every so many characters, is a list of them."""
 REVERSED = 4
 """So often oneself, so much oftener than the other, and nothing done for them is the person's part."""
-_FOR_ANOTHER = (
+_FOR_ANOTHER = frozenset({
     "invitation", "hearing", "acknowledgement", "praise", "agreement", "advice", "offer", "courtesy", "comfort",
     "warmth",
-)  # fmt: skip
+})  # fmt: skip
 
 
 @lru_cache(maxsize=2048)
@@ -64,7 +64,7 @@ def is_brief(reply: Reading) -> bool:
 
 def _counts(reply: Reading) -> dict[str, int]:
     marks = reply.marks
-    found = {group: min(marks[group], most) for group, most in COUNTED.items() if marks[group]}
+    found = {group: min(count, COUNTED[group]) for group, count in marks.items() if group in COUNTED}
     for group in PRONOUNS & found.keys():
         found[group] = min(sum(group in sentence.marks for sentence in reply.sentences), COUNTED[group])
     if reply.sentences:
@@ -108,14 +108,14 @@ def _oddities(text: str, reply: Reading) -> dict[str, int]:
     """What no honest reply shows; the recorded replies hold none of these, so their weights are set by hand."""
     marks, size = reply.marks, reply.size
     nothing = not size and not any(map(str.isalnum, text))
-    kinds = sum(marks[kind] > 0 for kind in _KINDS)
+    kinds = len(_KINDS & marks.keys())
     return {
         "empty": int(nothing),
         "gibberish": int(not nothing and form.gibberish(reply)),
         "wrong_language": form.wrong_language(text, reply.language),
-        "forged": int(marks["verdict"] > 0 or form.forged(text)),
+        "forged": int("verdict" in marks or form.forged(text)),
         "role_reversal": int(
-            marks["first"] >= max(REVERSED, REVERSED * marks["second"]) and not any(marks[act] for act in _FOR_ANOTHER)
+            marks.get("first", 0) >= REVERSED * max(1, marks.get("second", 0)) and _FOR_ANOTHER.isdisjoint(marks)
         ),
         "flood": form.flood(text),
         "stuffing": int(kinds >= STUFFED and form.size(size, reply.language) < STUFFING * kinds),
@@ -125,7 +125,7 @@ def _oddities(text: str, reply: Reading) -> dict[str, int]:
 
 def _share(group: str, reply: Reading) -> int:
     """1 if a good part of the sentences does this, 2 if half of them or more do."""
-    if not reply.marks[group]:
+    if group not in reply.marks:
         return 0
     count, among = sum(group in sentence.marks for sentence in reply.sentences), len(reply.sentences)
     return 2 if 2 * count >= among else int(6 * count >= among)

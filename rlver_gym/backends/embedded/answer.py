@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from rlver_gym.backends.embedded.heard import hear_all
 from rlver_gym.backends.embedded.person import Moment
-from rlver_gym.backends.embedded.reading import NOTHING, hear, read
+from rlver_gym.backends.embedded.reading import hear, read
 from rlver_gym.backends.embedded.tables import phrases
 from rlver_gym.backends.embedded.thoughts import strongest
 from rlver_gym.text import has_chinese
@@ -63,8 +64,8 @@ def answer(moment: Moment, appraisal: Appraisal) -> str:
         moment: with the mood after the reply.
         appraisal: what the person thought of it; where it lists no movers, its sign alone decides the reaction.
     """
-    spoken = _spoken(moment.heard, moment.language, own=True)
-    spoken |= _spoken((*moment.replies, moment.reply), moment.language, own=False)
+    replies = [read(text, moment.language).said for text in (*moment.replies, moment.reply)]
+    spoken = hear_all(moment.heard, moment.language).said.union(*replies)
     line, guarded = next(_lines(moment, spoken), ("", False))
     if moment.tier in ("F", "S") and line:
         return line
@@ -166,11 +167,7 @@ def _fresh(texts: Sequence[str], moment: Moment, spoken: frozenset[str], what: s
 
 
 def _may_be_said(text: str, moment: Moment, spoken: frozenset[str]) -> bool:
-    return (
-        _said(text, moment).isdisjoint(spoken)
-        and has_chinese(text) == (moment.language == "zh")
-        and not _tells(text, moment.person.need_text)
-    )
+    return _said(text, moment).isdisjoint(spoken) and _fits(text, moment.language, moment.person.need_text)
 
 
 def _said(text: str, moment: Moment) -> frozenset[str]:
@@ -178,15 +175,12 @@ def _said(text: str, moment: Moment) -> frozenset[str]:
     return hear(text, moment.language).said
 
 
-@lru_cache(maxsize=2048)
-def _spoken(texts: tuple[str, ...], language: Language, own: bool) -> frozenset[str]:
-    """The sentences of these texts, which are the person's own or the policy's."""
-    if not texts:
-        return NOTHING
-    return _spoken(texts[:-1], language, own) | (hear if own else read)(texts[-1], language).said
-
-
 @lru_cache(maxsize=8192)
+def _fits(text: str, language: Language, secret: str) -> bool:
+    """Whether the text is in the language and tells no secret."""
+    return has_chinese(text) == (language == "zh") and not _tells(text, secret)
+
+
 def _tells(text: str, secret: str) -> bool:
     """Whether the text holds a long run of the secret, or all of a short one."""
     core, said = (re.sub(r"[\W_]+", "", part).casefold() for part in (secret, text))

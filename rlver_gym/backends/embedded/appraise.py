@@ -146,9 +146,10 @@ def willingness(person_id: str, spread: int) -> int:
 def apportion(parts: Mapping[str, int], change: int) -> tuple[tuple[str, int], ...]:
     """Whole points per part by largest remainders; what gates and the steps of a change take or add is `step`."""
     whole = {name: worth // 100 for name, worth in parts.items()}
+    remainder = {name: worth % 100 for name, worth in parts.items()}
     total = (sum(parts.values()) + 50) // 100
-    by_remainder = sorted(parts, key=lambda name: -(parts[name] % 100))
+    by_remainder = sorted(remainder, key=remainder.__getitem__, reverse=True)
     for name in by_remainder[: total - sum(whole.values())]:
         whole[name] += 1
     whole["step"] = change - total
-    return tuple((name, worth) for name, worth in whole.items() if worth)
+    return tuple([(name, worth) for name, worth in whole.items() if worth])

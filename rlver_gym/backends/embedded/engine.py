@@ -16,8 +16,7 @@ from rlver_gym.types import Appraisal, Prompt, Tier
 TIERS: tuple[tuple[int, Tier], ...] = ((100, "S"), (70, "A"), (40, "B"), (10, "C"), (0, "F"))
 """Lowest mood of each tier. Source: SAGE (arXiv 2505.02847)."""
 
-
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 class EmbeddedBackend:
@@ -59,7 +58,7 @@ class EmbeddedBackend:
             fields = {**dict(appraisal), "score": score}
             if prompt.name == "fused":
                 fields["message"] = answer(_after(moment, appraisal), appraisal)
-        return Generation(_encode(fields))
+        return Generation(_encode(fields), fields=fields)
 
     def report(self, generation: Generation, usable: bool) -> None:
         """Nothing to learn: the engine answers in the form that is asked for."""

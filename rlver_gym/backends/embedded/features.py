@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 from types import MappingProxyType
-from typing import NamedTuple
 
 from rlver_gym.backends.embedded import form
 from rlver_gym.backends.embedded.alone import COUNTED, OPENINGS, alone, is_brief
+from rlver_gym.backends.embedded.heard import Heard, hear_all
 from rlver_gym.backends.embedded.person import Moment
-from rlver_gym.backends.embedded.reading import NOTHING, Reading, Sentence, hear, read
+from rlver_gym.backends.embedded.reading import NOTHING, Reading, Sentence, read
 from rlver_gym.types import Language
 
 FEATURES = (
@@ -28,6 +29,7 @@ FEATURES = (
     "uptake", "recall", "elaboration", "same_opening",
 )  # fmt: skip
 """All features, in the order that breaks ties."""
+_NONE = dict.fromkeys(FEATURES, 0)
 
 SAME = 90
 """Percent of a reply's pairs of units, the person's own left out, that an earlier reply holds."""
@@ -65,34 +67,10 @@ def measure(moment: Moment) -> Mapping[str, int]:
 def features_of(text: str, heard: tuple[str, ...], own: tuple[str, ...], language: Language) -> Mapping[str, int]:
     """The same from the texts alone: the reply, what the person and the policy said before, and the language."""
     reply = read(text, language)
-    said = _heard(heard, language)
-    values = {**alone(text, language), **_ties(reply, said), **_memory(reply, said, own)}
+    said = hear_all(heard, language)
+    values = {**_NONE, **alone(text, language), **_ties(reply, said), **_memory(reply, said, own)}
     values["unlinked"] = _unlinked(reply, heard, own)
-    return MappingProxyType({name: values[name] for name in FEATURES if values.get(name)})
-
-
-class Heard(NamedTuple):
-    """What the person has said so far: content words of the last message and of all, cells, their pairs, all texts."""
-
-    last: frozenset[str]
-    known: frozenset[str]
-    cells: frozenset[str]
-    pairs: frozenset[str]
-    text: str
-
-
-@lru_cache(maxsize=2048)
-def _heard(texts: tuple[str, ...], language: Language) -> Heard:
-    if not texts:
-        return Heard(NOTHING, NOTHING, NOTHING, NOTHING, "")
-    before, last = _heard(texts[:-1], language), hear(texts[-1], language)
-    return Heard(
-        last=last.content,
-        known=before.known | last.content,
-        cells=before.cells.union(*[one.cells for one in last.sentences]),
-        pairs=before.pairs | last.pairs,
-        text=f"{before.text}\n{last.text}",
-    )
+    return MappingProxyType({name: value for name, value in values.items() if value})
 
 
 def _ties(reply: Reading, heard: Heard) -> dict[str, int]:
@@ -102,9 +80,8 @@ def _ties(reply: Reading, heard: Heard) -> dict[str, int]:
     taken = NOTHING if copied else (reply.content - reply.quoted) & last
     recalled = NOTHING if copied else reply.content & (known - last)
     sentences = reply.sentences
-    elaborated = sum(
-        not taken.isdisjoint(one.content) and len(one.content - last) >= NEW[reply.language] for one in sentences
-    )
+    taking = [one.content for one in sentences if not taken.isdisjoint(one.content)] if taken else []
+    elaborated = sum([len(content - last) >= NEW[reply.language] for content in taking])
     praised = [index for index, one in enumerate(sentences) if "praise" in one.marks]
     return {
         "copying": int(copied),
@@ -121,7 +98,9 @@ def _copied(reply: Reading, heard: Heard) -> int:
     length = RUN[reply.language]
     cells = reply.text if reply.language == "zh" else [cell for one in reply.sentences for cell in one.cells]
     starts = range(0, len(cells) - length + 1, length // 2)
-    return 100 * sum(["".join(cells[start : start + length]) in heard.text for start in starts]) // max(len(starts), 1)
+    stretches = [cells[start : start + length] for start in starts]
+    shared = [one for one in stretches if heard.cells.issuperset(one) and "".join(one) in heard.text]
+    return 100 * len(shared) // max(len(stretches), 1)
 
 
 def _parrots(reply: Reading, heard: Heard) -> bool:
@@ -140,13 +119,13 @@ def _hollow(reply: Reading, known: frozenset[str]) -> int:
     """
     marks = reply.marks
     lecture, common = _lecture(reply), _words(known & reply.content)
-    if any(marks[act] for act in _ACTS) or common > (lecture > 1):
+    if not marks.keys().isdisjoint(_ACTS) or common > (lecture > 1):
         return 0
     if any(_asks_them(sentence, reply.language) or _for_them(sentence, reply.language) for sentence in reply.sentences):
         return 0
     if common:
         return 2
-    return 5 if lecture else 3 if marks["praise"] and not marks["courtesy"] else 1
+    return 5 if lecture else 3 if "praise" in marks and "courtesy" not in marks else 1
 
 
 def _words(shared: frozenset[str]) -> int:
@@ -157,7 +136,7 @@ def _words(shared: frozenset[str]) -> int:
 
 def _lecture(reply: Reading) -> int:
     """How often the reply tells the person what to do or to think."""
-    return sum([reply.marks[group] for group in _LECTURES])
+    return sum([reply.marks.get(group, 0) for group in _LECTURES])
 
 
 def _asks_them(sentence: Sentence, language: Language) -> bool:
@@ -191,13 +170,13 @@ def _unlinked(reply: Reading, heard: tuple[str, ...], own: tuple[str, ...]) -> i
     A quotation takes something up, but only so often: the last reply of such a row counts whether it quotes or not.
     """
     language = reply.language
-    said = _heard(heard, language)
+    said = hear_all(heard, language)
     if _links(reply, reply.content - reply.quoted, said):
         return 0
     row = 1
     for back, text in enumerate(reversed(own[1:]), start=1):
         earlier = read(text, language)
-        if row == ROW or _links(earlier, earlier.content - earlier.quoted, _heard(heard[:-back], language)):
+        if row == ROW or _links(earlier, earlier.content - earlier.quoted, hear_all(heard[:-back], language)):
             break
         row += 1
     return row if row == ROW or not _links(reply, reply.content, said) else 0
@@ -215,11 +194,16 @@ def _memory(reply: Reading, heard: Heard, own: tuple[str, ...]) -> dict[str, int
     if not own or not reply.sentences:
         return {}
     first = reply.sentences[0].cells[:4]
-    pairs = reply.pairs - heard.pairs
-    enough = len(pairs) > 2
+    pairs = reply.pairs.difference(*heard.pairs)
+    some = frozenset(islice(pairs, len(pairs) * (100 - SAME) // 100 + 1))
     again = begun = False
     for said in own:
         text = read(said, reply.language)
-        again |= reply.text == text.text or (enough and 100 * len(pairs & text.pairs) >= SAME * len(pairs))
-        begun |= bool(text.sentences) and text.sentences[0].cells[:4] == first
+        again = again or reply.text == text.text or (len(pairs) > 2 and _same(pairs, some, text.pairs))
+        begun = begun or (bool(text.sentences) and text.sentences[0].cells[:4] == first)
     return {"repetition": int(again), "same_opening": int(begun)}
+
+
+def _same(pairs: frozenset[str], some: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether SAME percent of the pairs are among the others; `some` are so many that one of them must be."""
+    return not some.isdisjoint(others) and 100 * len(pairs & others) >= SAME * len(pairs)

@@ -12,13 +12,13 @@ from rlver_gym.types import Language
 _MARKUP = re.compile(r"^\s*(?:[-*•#>]|\d{1,2}[.)、]|[一二三四五六七八九十]、)\s*\S|\*\*|```", re.MULTILINE)
 _PICTURE = re.compile("[\u2600-\u27bf\u2b50\U0001f000-\U0001faff]")
 _CHINESE = re.compile("[\u3400-\u9fff]+")
-_LATIN = re.compile("[A-Za-z\u00aa-\u024f]+")
+_BEYOND_LATIN = re.compile("[^\x00-\u024f]+")
 
 _LABELS = (
     "change|thought|thinking|feeling|mood|emotion|score|fit|content|appraisal|reward|analysis|system|assistant|user|"
     "变化|情绪|心情|想法|内心|感受|分数|评分|得分|系统|用户|助手|契合"
 )
-_FORGED = (
+_VERDICTS = (
     re.compile(rf"(?:^|[\n{{,\[(⟦*#\"'])\s*[\"']?(?:{_LABELS})[\"'\])⟧*]*\s*[:：=]", re.IGNORECASE),
     re.compile(
         r"\{[^{}]{0,400}:[^{}]{0,400}\}|<[|｜/a-z!]|‹[|｜/a-z]|</|⟦/?[A-Z]|\[/?(?:INST|system|tool)", re.IGNORECASE
@@ -26,12 +26,13 @@ _FORGED = (
     re.compile(r"\b(?:mood|emotion|feeling|score|points?|reward|tier)\b[^.\n]{0,24}?[+-]?\d", re.IGNORECASE),
     re.compile(r"[+-]\d{1,3}\s*(?:points?\b|mood|emotion|分(?!钟))", re.IGNORECASE),
     re.compile(r"(?:情绪|心情|分数|好感|满意度)[^。\n]{0,6}?[+\-＋]?[0-9０-９]+|[+＋]\s*[0-9０-９]+\s*分(?!钟)"),
-    re.compile(
-        r"\bset (?:your |the |my )?(?:mood|emotion|change|feelings?|score)\b|把(?:你的)?(?:情绪|心情)(?:设|调|改)",
-        re.IGNORECASE,
-    ),
 )
-_FORGED_HINT = re.compile(r"[:：={}<‹⟦\[]|[+\-＋0-9０-９]|\bset\b|把", re.IGNORECASE)
+_VERDICT_SIGN = re.compile(r"[:：={<‹⟦\[\d]")
+"""Stands in every text that one of the `_VERDICTS` matches."""
+_ORDER = re.compile(
+    r"\bset (?:your |the |my )?(?:mood|emotion|change|feelings?|score)\b|把(?:你的)?(?:情绪|心情)(?:设|调|改)",
+    re.IGNORECASE,
+)
 PICTURES = 4
 BANGS = 4
 STRETCHED = 5
@@ -52,12 +53,12 @@ def pictures(text: str) -> int:
 
 def wrong_language(text: str, language: Language) -> int:
     """1 if a good part of the letters belongs to a script that the person does not write."""
-    if text.isascii() and language == "en":
-        return 0
-    letters = "".join(filter(str.isalpha, text))
     if language == "zh":
-        return int(len(letters) >= 4 and 100 * len(_CHINESE.sub("", letters)) > 30 * len(letters))
-    return int(100 * len(_LATIN.sub("", letters)) > 8 * len(letters))
+        foreign = sum(map(str.isalpha, _CHINESE.sub("", text)))
+        letters = sum(map(str.isalpha, text)) if foreign > 1 else 0
+        return int(letters >= 4 and 100 * foreign > 30 * letters)
+    foreign = 0 if text.isascii() else sum(map(str.isalpha, "".join(_BEYOND_LATIN.findall(text))))
+    return int(foreign > 0 and 100 * foreign > 8 * sum(map(str.isalpha, text)))
 
 
 def markup(text: str) -> int:
@@ -75,23 +76,24 @@ def bangs(text: str) -> int:
 def flood(text: str) -> int:
     """1 for more pictures, exclamation marks or stretched letters than a person sends."""
     allowed = max(1, len(text) // 100)
-    stretched = sum(STRETCHED * letter in text for letter in set(text) if letter.isalnum() and not letter.isdecimal())
+    doubled = {one for one, two in zip(text[::4], text[1::4], strict=False) if one == two}  # in a row of 5 there is one
+    stretched = sum([STRETCHED * one in text for one in doubled if one.isalnum() and not one.isdecimal()])
     return int(pictures(text) >= PICTURES * allowed or bangs(text) >= BANGS * allowed or stretched > 1)
 
 
 def forged(text: str) -> bool:
     """Whether the text imitates a verdict, a label, a record or a control token, or orders a mood."""
-    if _FORGED_HINT.search(text) is None:
-        return False
-    return has_template_token(text) or any(pattern.search(text) for pattern in _FORGED)
+    if _VERDICT_SIGN.search(text) and (has_template_token(text) or any(said.search(text) for said in _VERDICTS)):
+        return True
+    return ("把" in text or "set " in text.casefold()) and _ORDER.search(text) is not None
 
 
 def gibberish(reply: Reading) -> bool:
     """Whether the units make no sentence: none of a language's little words, or the same unit over and over."""
-    cells = [cell for sentence in reply.sentences for cell in sentence.cells]
+    chinese = reply.language == "zh"
+    cells = reply.text if chinese else [cell for sentence in reply.sentences for cell in sentence.cells]
     if not cells:
         return True
-    chinese = reply.language == "zh"
     head = cells[:SAMPLED]
     if len(head) >= 8 and 100 * len(set(head)) < (30 if chinese or len(head) > 60 else 45) * len(head):
         return True

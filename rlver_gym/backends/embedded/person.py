@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -97,7 +97,8 @@ class Moment:
 
     def before(self) -> Moment:
         """The moment at which the reply before this one arrived; its mood is not known and stays."""
-        return replace(self, history=self.history[:-2], reply=self.history[-2]["content"], turn=self.turn - 1)
+        reply, history, turn = self.history[-2]["content"], self.history[:-2], self.turn - 1
+        return Moment(self.person, history, reply, self.mood, self.tier, turn, self.seed, self.difficulty)
 
     @property
     def language(self) -> Language:
@@ -107,9 +108,9 @@ class Moment:
     @property
     def heard(self) -> tuple[str, ...]:
         """The person's own words so far, the opening first."""
-        return tuple(message["content"] for message in self.history if message["role"] == "user")
+        return tuple([message["content"] for message in self.history if message["role"] == "user"])
 
     @property
     def replies(self) -> tuple[str, ...]:
         """The policy's earlier replies."""
-        return tuple(message["content"] for message in self.history if message["role"] == "assistant")
+        return tuple([message["content"] for message in self.history if message["role"] == "assistant"])

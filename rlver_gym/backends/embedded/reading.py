@@ -11,14 +11,14 @@ from functools import lru_cache
 from operator import add
 from typing import NamedTuple
 
-from rlver_gym.backends.embedded.tables import Lexicon, cells_of, lexicon, stem
+from rlver_gym.backends.embedded.tables import NO_MATTER, Lexicon, cells_of, lexicon, stem
 from rlver_gym.types import Language
 
 _WORDS = {"en": re.compile(r"[a-z0-9]+(?:'[a-z]+)?"), "zh": re.compile(r"[\u3400-\u9fffa-z0-9]+")}
 _ENDS = {"en": re.compile(r"([.!?\n]+)"), "zh": re.compile(r"([。！？!?…\n]+|\.{2,})")}
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'"})
 _QUOTED = re.compile('["\u201c\u300c\u300e]([^"\u201c\u201d\u300c\u300d\u300e\u300f]{1,200})["\u201d\u300d\u300f]')
-_QUOTE_MARKS = frozenset('"\u201c\u300c\u300e')
+_QUOTE_MARKS = tuple('"\u201c\u300c\u300e')
 
 _WELCOME = frozenset({"invitation", "hearing"})
 """Orders that are none: `go on`, `take your time`."""
@@ -31,7 +31,7 @@ class Sentence(NamedTuple):
 
     Attributes:
         cells: its words or characters, in the form of `cells_of`; text: all of them, joined.
-        pairs: neighbouring words or characters, joined.
+        pairs: neighbouring words or characters, joined, in order.
         content: its content words (stems, or pairs of characters).
         marks: what its phrases do, and how often.
         asks: whether it ends as a question.
@@ -39,7 +39,7 @@ class Sentence(NamedTuple):
 
     cells: Sequence[str]
     text: str
-    pairs: frozenset[str]
+    pairs: Sequence[str]
     content: frozenset[str]
     marks: Mapping[str, int]
     asks: bool
@@ -51,7 +51,7 @@ class Reading(NamedTuple):
     Attributes:
         size: words or characters; text: all of them in order, joined.
         content: all content words; quoted: those in quotation marks.
-        marks: what the phrases of all sentences do, and how often; 0 for what none does.
+        marks: what the phrases of all sentences do, and how often.
         pairs: neighbouring words or characters, the shape of the text.
         said: the sentences as joined cells, by which they are known again.
     """
@@ -80,18 +80,21 @@ def hear(text: str, language: Language) -> Reading:
 
 
 def _read(text: str, language: Language, sentence: Callable[[str, str, Language], Sentence | None]) -> Reading:
-    pieces = _ENDS[language].split(text.lower().translate(_APOSTROPHES))
+    low = text.lower()
+    if language == "en" and not low.isascii():
+        low = low.translate(_APOSTROPHES)
+    pieces = _ENDS[language].split(low)
     pieces.append("\n")
     sentences = [
         one
         for said, end in zip(pieces[::2], pieces[1::2], strict=True)
         if said and (one := sentence(said, end, language))
     ]
-    marks = dict.fromkeys(lexicon(language).marks, 0)
+    marks: dict[str, int] = {}
     for one in sentences:
         for mark, count in one.marks.items():
-            marks[mark] += count
-    quotes = _QUOTED.findall(text) if not _QUOTE_MARKS.isdisjoint(text) else []
+            marks[mark] = marks.get(mark, 0) + count
+    quotes = _QUOTED.findall(text) if any(map(text.__contains__, _QUOTE_MARKS)) else ()
     return Reading(
         language=language,
         sentences=tuple(sentences),
@@ -113,16 +116,14 @@ def _sentence(said: str, end: str, language: Language) -> Sentence | None:
     words = lexicon(language)
     cells = cells_of(units, language)
     text = "".join(cells)
-    pairs = frozenset(map(add, cells, cells[1:]))
+    pairs = tuple(map(add, cells, cells[1:]))
     if language == "zh":
-        matter = words.matter.findall(text)
-        telling = {_telling(pair) for part in matter for pair in map(add, part, part[1:])}
-        telling.update([part for part in matter if len(part) == 1])
-        people = words.people.intersection(cells)
-        content = {one for one in telling - words.register if people.isdisjoint(one)} | people
+        content = {*map(_pair_matter, pairs), *words.lone.findall(text)} - words.register
+        if people := words.people.intersection(cells):
+            content = {one for one in content if people.isdisjoint(one)} | people
         asks = "?" in end or "？" in end or cells[-1] == "吗" or (cells[-1] == "呢" and "。" not in end)
     else:
-        content = {stem(unit) for unit in units if len(unit) > 2} - words.register
+        content = {*map(_word_matter, units)} - words.register
         asks = "?" in end
     marks = _marks(cells, text, pairs, words)
     if cells[0] in words.order and not asks and _WELCOME.isdisjoint(marks):
@@ -130,29 +131,37 @@ def _sentence(said: str, end: str, language: Language) -> Sentence | None:
     return Sentence(cells, text, pairs, frozenset(content), marks, asks)
 
 
-@lru_cache(maxsize=65536)
-def _telling(pair: str) -> str:
-    """What two Chinese characters side by side say: the rare one of them alone if the other is frequent.
+_own_sentence = lru_cache(maxsize=16384)(_sentence)
 
-    So that `rain` is known again in `rains on` and `been in the rain`; a pair of the register stays whole.
+
+@lru_cache(maxsize=16384)
+def _word_matter(word: str) -> str:
+    """What an English word is about; nothing, as a word of the register, if it is short."""
+    return stem(word) if len(word) > 2 else NO_MATTER
+
+
+@lru_cache(maxsize=65536)
+def _pair_matter(pair: str) -> str:
+    """What two Chinese characters side by side are about: the rare one of them alone if the other is frequent.
+
+    So that `rain` is known again in `rains on` and `been in the rain`; a pair of the register stays whole. Nothing, as
+    a pair of the register, if one of them is a function word.
     """
     words = lexicon("zh")
     one, two = pair[0], pair[1]
+    if one in words.apart or two in words.apart:
+        return NO_MATTER
     often = one in words.frequent
     if often == (two in words.frequent) or pair in words.register:
         return pair
     return two if often else one
 
 
-_own_sentence = lru_cache(maxsize=16384)(_sentence)
-
-
-def _marks(cells: Sequence[str], text: str, pairs: frozenset[str], words: Lexicon) -> dict[str, int]:
+def _marks(cells: Sequence[str], text: str, pairs: Sequence[str], words: Lexicon) -> dict[str, int]:
     marks: dict[str, int] = {}
-    for unit in words.single.keys() & cells:
-        count = cells.count(unit)
+    for unit in filter(words.single.__contains__, cells):
         for mark in words.single[unit]:
-            marks[mark] = marks.get(mark, 0) + count
+            marks[mark] = marks.get(mark, 0) + 1
     for pair in words.longer.keys() & pairs:
         for phrase, mark in words.longer[pair]:
             if count := text.count(phrase):

@@ -48,6 +48,10 @@ IRREGULAR = {
 """Forms of frequent English words that no ending explains, and the word."""
 
 
+NO_MATTER = " "
+"""Stands in the register for all that has no content of its own."""
+
+
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """An English word without its ending; words of one stem are one word of content."""
@@ -68,7 +72,8 @@ class Lexicon:
 
     Attributes:
         single: marks of the phrases of one unit; longer: other phrases and their marks, by their first two units.
-        matter: stretches of characters with content (Chinese); marks: all that a phrase can do.
+        apart: characters without content, which part the others (Chinese); lone: such others with none beside them, but
+            for the register; marks: all that a phrase can do.
         register: stems (in Chinese pairs of characters) of words without content and of all phrases but those for
             people; they belong to the manner and not to the matter.
         people: Chinese characters that name a relative, content of their own beside the pairs.
@@ -79,7 +84,8 @@ class Lexicon:
 
     single: Mapping[str, tuple[str, ...]]
     longer: Mapping[str, tuple[tuple[str, str], ...]]
-    matter: re.Pattern[str]
+    apart: frozenset[str]
+    lone: re.Pattern[str]
     marks: tuple[str, ...]
     register: frozenset[str]
     people: frozenset[str]
@@ -95,7 +101,7 @@ def lexicon(language: Language) -> Lexicon:
     function, order = table.pop("function"), table.pop("order")
     single: dict[str, tuple[str, ...]] = {}
     longer: dict[str, tuple[tuple[str, str], ...]] = {}
-    register: set[str] = set()
+    register = {NO_MATTER}
     for entry in chain(function, order, *(entries for mark, entries in table.items() if mark != "third")):
         couples = map(add, entry, entry[1:]) if len(entry) > 1 else entry
         register.update(couples if language == "zh" else map(stem, entry.split()))
@@ -112,12 +118,14 @@ def lexicon(language: Language) -> Lexicon:
                 longer[cells[0] + cells[1]] = (*longer.get(cells[0] + cells[1], ()), ("".join(cells), mark))
     often = frequent if language == "en" else []
     little = cells_of([*function, *often, *table["first"], *table["second"], *table["third"]], language)
-    apart = "".join(word for word in function if len(word) == 1) or " "
+    apart = "".join(word for word in function if len(word) == 1) or NO_MATTER
+    bare = apart + "".join(sorted(one for one in register if len(one) == 1))
     people = {entry for entry in table["third"] if len(entry) == 1}.difference(function)
     return Lexicon(
         single=single,
         longer=longer,
-        matter=re.compile(f"[^{apart}]+"),
+        apart=frozenset(apart),
+        lone=re.compile(f"[^{bare}](?<![^{apart}].)(?![^{apart}])"),
         marks=tuple(table),
         register=frozenset(register),
         people=frozenset(people),

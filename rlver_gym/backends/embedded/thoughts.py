@@ -45,7 +45,8 @@ _FEELINGS = {10: "up_high", 5: "up", 0: "flat", -5: "down", -10: "down_low"}
 _FITS = {10: "good", 5: "some", 0: "none", -5: "bad", -10: "awful"}
 """Banks by what a reply can do to the mood, in mood points."""
 _PLAIN = frozenset({"addresses_you", "speaks_as_i"})
-"""Themes that a person would name only after all others."""
+_PLAIN_IF_BRIEF = _PLAIN | {"length"}
+"""Themes that a person would name only after all others; nobody complains of a brief reply's length, or praises any."""
 _STATE = frozenset({"expectation", "mood", "carried"})
 """What is about the person at this moment and not about the reply; named only if nothing in the reply moved them."""
 
@@ -64,11 +65,12 @@ def strongest(moved: tuple[tuple[str, int], ...], sign: int) -> Sequence[tuple[s
     """
     worth: dict[str, int] = {}
     for name, points in moved:
-        if name != "step":
-            called = theme(name)
-            worth[called] = worth.get(called, 0) + points
-    plain = _PLAIN | ({"length"} if sign > 0 or any(name == "brief" for name, _ in moved) else set())
-    named = sorted((name for name, points in worth.items() if points * sign > 0), key=lambda name: -abs(worth[name]))
+        called = _THEME.get(name, name)
+        worth[called] = worth.get(called, 0) + points
+    worth.pop("step", None)
+    plain = _PLAIN_IF_BRIEF if sign > 0 or any([name == "brief" for name, _ in moved]) else _PLAIN
+    named = [name for name, points in worth.items() if points * sign > 0]
+    named.sort(key=worth.__getitem__, reverse=sign > 0)
     loud = [name for name in named if name not in plain and name not in _STATE]
     quiet = [name for name in named if name in plain] or (named if not loud else [])
     return (*[(name, True) for name in loud], *[(name, False) for name in quiet])
@@ -102,7 +104,7 @@ def content(features: Mapping[str, int], language: Language) -> str:
     bank: Mapping[str, str] = phrases(language)["content"]
     if "empty" in features:
         return bank["empty"]
-    if any(name in features for name in _ODD):
+    if not features.keys().isdisjoint(_ODD):
         return bank["odd"]
     return bank[next((said for name, said in _CONTENT if name in features), "plain")]
 
