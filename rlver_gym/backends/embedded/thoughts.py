@@ -45,8 +45,9 @@ _FEELINGS = {10: "up_high", 5: "up", 0: "flat", -5: "down", -10: "down_low"}
 _FITS = {10: "good", 5: "some", 0: "none", -5: "bad", -10: "awful"}
 """Banks by what a reply can do to the mood, in mood points."""
 _PLAIN = frozenset({"addresses_you", "speaks_as_i"})
+"""Themes that a person would name only after all others."""
 _PLAIN_IF_BRIEF = _PLAIN | {"length"}
-"""Themes that a person would name only after all others; nobody complains of a brief reply's length, or praises any."""
+"""The same of a brief reply, and of any that did good: length is then no matter to speak of."""
 _STATE = frozenset({"expectation", "mood", "carried"})
 """What is about the person at this moment and not about the reply; named only if nothing in the reply moved them."""
 
