@@ -93,7 +93,7 @@ random.seed(1)
 numpy.random.seed(1)
 asyncio.set_event_loop_policy(asyncio.DefaultEventLoopPolicy())
 threading.Thread(target=time.sleep, args=(1,), daemon=True).start()
-signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGINT, print)
 sys.setrecursionlimit(5000)
 open("people.yaml", encoding="utf-8").close()
 """
